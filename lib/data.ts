@@ -3,7 +3,7 @@ import { findForbidden, tellForbidden } from './base/forbidden.ts'
 import { StorageForbidden } from './base/storage-fault.ts'
 import { requireFinished } from './core/backup/unfinished.ts'
 import { findForbiddenFile } from './core/data-access.ts'
-import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
+import { daemonLockPath, nodeName, timelinePath } from './core/nodes/node-name.ts'
 import { openApp } from './core/open.ts'
 import { databaseOf } from './core/open-rows.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
@@ -19,6 +19,7 @@ async function holdServer({ config, clock, log }: OpenParts): Promise<NodeHold |
   const { holdNode } = await import('./store/postgres/hold.ts')
   return holdNode({
     url: await databaseOf(config),
+    timelinePath: timelinePath(config.data_dir),
     node: await nodeName(config.data_dir),
     newestStep,
     clock,

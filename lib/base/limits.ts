@@ -72,6 +72,8 @@ export const limits = {
   nodeBeatMs: 2_000,
   nodeSureMs: 10_000,
   nodeGoneMs: 20_000,
+  /** How often a node looks whether another of the servers that it is told of has taken over from the one that it asks. */
+  nodeOthersMs: 5_000,
   /** How often the name of a node is asked for that another session has; own sessions of before that a node knows again. */
   nodeNameAgainMs: 200,
   nodeSessionsKept: 100,

@@ -73,8 +73,10 @@ export class StorageUnreachable extends Error {
   }
 }
 
-/** What a server says of a transaction that met others: serialization_failure, deadlock_detected, lock_not_available, query_canceled by a bound of its own. */
-const contentions = ['40001', '40P01', '55P03', '57014']
+/** By a bound of the server's own, or by hand. */
+const queryCanceled = '57014'
+/** What a server says of a transaction that met others: serialization_failure, deadlock_detected, lock_not_available; and that it gave it up. */
+const contentions = ['40001', '40P01', '55P03', queryCanceled]
 
 /**
  * The server of the database undid what was asked, each time that it was tried, because others change the same or keep it locked:
@@ -85,12 +87,16 @@ export class StorageContended extends Error {
   /** SQLSTATE */
   readonly code: string
   /** What clients are told. */
-  readonly sentence = 'Others change the same in the database, or keep it locked. Nothing was done.'
+  readonly sentence: string
 
   /** @param code of `cause`, whose message is all that is known where it comes from another thread */
   constructor(cause: Error, code: string) {
     super(`the database did not come to it: ${cause.message}`, { cause })
     this.code = code
+    this.sentence =
+      code === queryCanceled
+        ? 'The server of the database ended it (statement_timeout, or somebody by hand). Nothing was done.'
+        : 'Others change the same in the database, or keep it locked. Nothing was done.'
   }
 
   /** What is to be told of a failure: this, where that is why. */

@@ -106,7 +106,7 @@ async function serverStateFindings(config: Config): Promise<Finding[]> {
     if (!forbidden) return [finding('warning', 'database_not_checked', file, `not checked: ${told}`)]
     return [finding('error', 'database_forbidden', file, forbidden.message, forbidden.paste)]
   }
-  return checkServer(location, systemClock)
+  return checkServer(location, systemClock, config.data_dir)
 }
 
 /** What keeps the rows from being asked: the key of their secrets, or the machine. @throws what it is, when it is something else */

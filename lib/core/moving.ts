@@ -20,7 +20,8 @@ import {
 } from '../store/moving/target.ts'
 import { openReader, openStore } from '../store/open.ts'
 import { requireUtf8, toldForbidden } from '../store/postgres/state.ts'
-import { daemonLockPath } from './nodes/node-name.ts'
+import { judgeByNewest } from '../store/postgres/timeline.ts'
+import { daemonLockPath, timelinePath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
 
 export interface MoveParts {
@@ -53,7 +54,7 @@ export interface MoveReport {
 export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): Promise<MoveReport> {
   if (!isServer(from) && !existsSync(from)) throw new BackupFault(`there are no rows in ${from}`)
   const held = await lockInstallation(dataDir, from)
-  const freeTarget = await lockRows(to).catch(async error => {
+  const freeTarget = await lockRows(dataDir, to).catch(async error => {
     await held?.()
     if (!(error instanceof DataDirectoryBusy)) throw error
     throw new BackupFault('a mailboxd runs on the database where the rows are to go: name an empty one')
@@ -197,7 +198,7 @@ export async function lockInstallation(
     throw error
   }
   try {
-    const freeRows = await lockRows(from)
+    const freeRows = await lockRows(dataDir, from)
     return async () => {
       await freeRows()
       freeDirectory()
@@ -210,10 +211,10 @@ export async function lockInstallation(
 }
 
 /** @throws DataDirectoryBusy where a daemon has them; a file is its directory's, which has a lock of its own */
-async function lockRows(location: string): Promise<() => Promise<void>> {
+async function lockRows(dataDir: string, location: string): Promise<() => Promise<void>> {
   if (!isServer(location)) return async () => {}
   const { lockServer } = await import('../store/postgres/lock.ts')
-  const lock = await lockServer(location)
+  const lock = await lockServer(location, await judgeByNewest(timelinePath(dataDir)))
   return () => lock.release()
 }
 

@@ -14,11 +14,12 @@ import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'
 import { requireTime } from '../store/postgres/state.ts'
+import { judgeByNewest } from '../store/postgres/timeline.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { requireFinished } from './backup/unfinished.ts'
 import { findForbiddenFile } from './data-access.ts'
-import { nodeName } from './nodes/node-name.ts'
+import { nodeName, timelinePath } from './nodes/node-name.ts'
 
 export interface RowsParts {
   readonly config: Config
@@ -116,7 +117,7 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     connections: config.postgres.connections,
     ...(parts.mayMigrate && config.database !== undefined && { node: await nodeName(config.data_dir) }),
     outage: {
-      ...(parts.hold && { hold: parts.hold }),
+      ...(parts.hold ? { hold: parts.hold } : { judge: await judgeByNewest(timelinePath(config.data_dir)) }),
       failed,
     },
   })

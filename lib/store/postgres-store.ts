@@ -6,10 +6,10 @@ import type { WriteDb } from './dialect/dialect.ts'
 import { createListeners, type Notices } from './dialect/notices.ts'
 import type { IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
+import type { StoreParts } from './open.ts'
 import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import { openPostgres, writersOf } from './postgres/pool.ts'
-import type { Reaching } from './postgres/reached.ts'
 import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
 import { createWriters } from './transactions/writers.ts'
@@ -19,7 +19,7 @@ interface ServerParts {
   readonly meter: Meter
   /** How many connections it is asked over. */
   readonly connections?: number | undefined
-  readonly outage?: Pick<Reaching, 'hold' | 'failed'> | undefined
+  readonly outage?: StoreParts['outage'] | undefined
 }
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
@@ -67,7 +67,7 @@ export function postgresStore(
     keepLog: () => ({ stop: async () => {} }),
     watchRoom: () => watchRoom(pool),
     keepIndex: (told: (trouble: IndexTrouble) => void) =>
-      startIndexThread({ location: url }, () => undefined, told),
+      startIndexThread({ location: url }, () => undefined, told, outage.hold),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
     },

@@ -19,7 +19,7 @@ export interface ServerUpgrade {
   readonly missing: readonly Migration[]
   readonly appliedAt: string
   readonly isTarget: boolean
-  readonly outage?: Pick<Reaching, 'hold' | 'failed'> | undefined
+  readonly outage?: Pick<Reaching, 'hold' | 'judge' | 'failed'> | undefined
 }
 
 /**

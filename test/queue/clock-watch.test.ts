@@ -76,7 +76,7 @@ onEveryDatabase(
       async server() {
         looks++
         if (nowMs !== startMs) throw new Error('the clocks differ')
-        return ''
+        return { url: '' }
       },
     }
     const end = startClockWatch({ clock, store, log: createLog('silent'), hold, nodes: { count: 1 } })

@@ -1,19 +1,22 @@
 import type { Clock } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
 import { openPostgres } from '../../store/postgres/pool.ts'
 import { Pooled } from '../../store/postgres/servers.ts'
 import { findServerState, type ServerState } from '../../store/postgres/state.ts'
+import { judgeByNewest } from '../../store/postgres/timeline.ts'
 import { requireRoom } from '../../store/room-watch.ts'
+import { timelinePath } from '../nodes/node-name.ts'
 
 /** The oldest major version that the tests are run on. */
 const leastVersion = 15
 /** The clocks of two machines that follow NTP are nearer to each other. */
 const mostAheadMs = 1000
 
-/** Whether the PostgreSQL server with the rows keeps what it is told, and is one that this program knows. @param location its URL */
-export async function checkServer(location: string, clock: Clock): Promise<Finding[]> {
-  const pool = openPostgres(location, 1)
+/** Whether the PostgreSQL server with the rows keeps what it is told, and is one that this program knows. @param location its URL @param dataDir of the node */
+export async function checkServer(location: string, clock: Clock, dataDir: string): Promise<Finding[]> {
+  const pool = openPostgres(location, 1, { judge: await judgeByNewest(timelinePath(dataDir)) })
   const subject = /@([^@/?]+)\//.exec(location)?.[1] ?? 'the socket of PostgreSQL'
   try {
     const faults = faultsOf(await findServerState(pool.db, clock), subject)
@@ -63,6 +66,17 @@ function faultsOf(state: ServerState, subject: string): Finding[] {
     const message =
       'full_page_writes is off: after a power cut pages may be torn, unless the file system keeps them whole'
     found.push(finding('warning', 'database_unsafe', subject, message, 'full_page_writes = on'))
+  }
+  const { readOnly, statementTimeout } = state
+  if (readOnly.value === 'on') {
+    const message =
+      'it lets nobody write (default_transaction_read_only is on): no mail is taken or sent. Providers set it when the disk is full; make room first then'
+    found.push(finding('error', 'database_read_only', subject, message, readOnly.resetPaste))
+  }
+  const timeoutMs = Number(statementTimeout.value)
+  if (timeoutMs > 0 && timeoutMs < limits.postgresQueryMs) {
+    const message = `statement_timeout ends what takes longer than ${timeoutMs} ms, and with it mail and requests that wait for others; mailboxd has bounds of its own`
+    found.push(finding('warning', 'database_timeout', subject, message, statementTimeout.resetPaste))
   }
   if (state.version < leastVersion * 10_000) {
     const message = `it is PostgreSQL ${Math.floor(state.version / 10_000)}; mailboxd is tried with ${leastVersion} and later`

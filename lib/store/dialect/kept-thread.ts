@@ -8,7 +8,7 @@ export interface KeptThread {
 }
 
 export interface ThreadWork<Told> {
-  /** Starts it. Any message to it means that it is to end. */
+  /** Starts it. It ends when it is told 'stop'. */
   begin(isFirst: boolean): Worker
   told(message: Told): void
   /** Called with why, each time that it died by itself. */

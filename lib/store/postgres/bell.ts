@@ -4,6 +4,7 @@ import { randomBase36 } from '../../base/secret.ts'
 import { addNotices, type Notices, type Topic, topics } from '../dialect/notices.ts'
 import type { Hold } from './reached.ts'
 import { connectTo, createServers } from './servers.ts'
+import { judgeSame } from './timeline.ts'
 
 /** Tells other processes on the same database what was committed in this one, and this one what they committed. */
 export interface Bell {
@@ -85,7 +86,6 @@ function payloadsOf(by: string, notices: Notices): string[] {
 }
 
 function hearAgain(url: string, hold: Hold | undefined, heard: (said: Said) => void): () => Promise<void> {
-  const servers = createServers(url)
   let isStopped = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -99,6 +99,8 @@ function hearAgain(url: string, hold: Hold | undefined, heard: (said: Said) => v
       timer = setTimeout(begin, limits.bellAgainMs).unref()
     }
     try {
+      const held = await hold?.server()
+      const servers = held ? createServers(held.url, judgeSame(held.timeline)) : createServers(url)
       ;({ client: mine } = await connectTo(servers, { application_name: 'mailboxd bell' }))
       client = mine
       mine.on('error', again)

@@ -14,7 +14,7 @@ export function followHold(held: HeldServer): FollowedHold {
   return {
     async server() {
       if ('lost' in now) throw StorageUnreachable.of(now)
-      return now.url
+      return now
     },
     // What is dated goes to the main thread, which looks.
     requireSteady() {},

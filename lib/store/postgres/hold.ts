@@ -5,8 +5,9 @@ import { limits } from '../../base/limits.ts'
 import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
 import { lockNode, type NodeLock } from './lock.ts'
 import type { Hold } from './reached.ts'
-import { createServers } from './servers.ts'
+import { createServers, findNewerTimeline } from './servers.ts'
 import { OwnSessions } from './take-name.ts'
+import { keepNewestTimeline, OldPrimary } from './timeline.ts'
 
 export interface NodeHold extends Hold {
   /** Resolves when it can not be had again: whoever has it now, or what became of the database, leaves no room for this node. */
@@ -23,6 +24,8 @@ export interface NodeHold extends Hold {
 export interface HoldParts {
   /** As of `openStore`. */
   readonly url: string
+  /** The file of `keepNewestTimeline`. */
+  readonly timelinePath: string
   /** `nodeName`. */
   readonly node: string
   /** As of `lockNode`. */
@@ -45,25 +48,32 @@ export interface HoldParts {
  */
 export async function holdNode({
   url,
+  timelinePath,
   node,
   newestStep,
   clock,
   requireSame,
   warn,
 }: HoldParts): Promise<NodeHold> {
-  const servers = createServers(url)
+  const newest = await keepNewestTimeline(timelinePath, warn)
+  const servers = createServers(url, newest.judge)
   const stopping = new AbortController()
   const failed = Promise.withResolvers<Error>()
   const listeners = new Set<(error: StorageUnreachable) => void>()
   const followers = new Set<(held: HeldServer) => void>()
   const parts = { node, newestStep, clock, own: new OwnSessions(), warn }
   let lock = await lockNode(servers, { ...parts, isStarting: true })
+  if (await isOld(lock)) {
+    await lock.release()
+    lock = await lockNode(servers, { ...parts, isStarting: true })
+  }
+  await newest.remember(lock.held.timeline)
   let outage: StorageUnreachable | undefined
   /** When it was last asked for and was there. */
   let sureSince: Moment = momentOf(clock)
   let asking: Promise<void> | undefined
 
-  const held = (): HeldServer => (outage ? outage.lost : { url: lock.url })
+  const held = (): HeldServer => (outage ? outage.lost : lock.held)
 
   function tellFollowers(): void {
     for (const follower of followers) follower(held())
@@ -93,6 +103,14 @@ export async function holdNode({
     }
   }
 
+  /** Whether another of the servers has taken over from the one that it is on, and is to be asked now. */
+  async function isOld({ held }: NodeLock): Promise<boolean> {
+    const newer = await findNewerTimeline(servers, held)
+    await newest.remember(newer)
+    if (newer) servers.failed(held.url)
+    return newer !== undefined
+  }
+
   function lose(which: NodeLock, error: Error): void {
     if (which !== lock || outage || stopping.signal.aborted) return
     outage = error instanceof StorageUnreachable ? error : new StorageUnreachable(error)
@@ -107,8 +125,9 @@ export async function holdNode({
       let next: NodeLock | undefined
       try {
         next = await lockNode(servers, { ...parts, isStarting: false })
-        await requireSame(next.url)
+        await requireSame(next.held.url)
         await next.letOthersStart()
+        await newest.remember(next.held.timeline)
         if (stopping.signal.aborted) return next.release()
         sureSince = momentOf(clock)
         outage = undefined
@@ -128,6 +147,8 @@ export async function holdNode({
   function tellNow(error: StorageUnreachable): void {
     if (error.message === outage?.message) return
     outage = error
+    // It does not heal by itself, and was no reason yet when the outage was told.
+    if (error.cause instanceof OldPrimary) warn(error.message)
     tellFollowers()
   }
 
@@ -142,15 +163,25 @@ export async function holdNode({
     }
   }
 
+  async function watchOthers(): Promise<void> {
+    while (servers.all.length > 1 && !stopping.signal.aborted) {
+      await rest(limits.nodeOthersMs)
+      const asked = lock
+      if (outage || stopping.signal.aborted || !(await isOld(asked))) continue
+      lose(asked, new Error('another of its servers has been promoted, and is asked from now on'))
+    }
+  }
+
   follow(lock)
   void watch()
+  void watchOthers()
   return {
     failed: failed.promise,
     async server() {
       // A machine that was suspended may have lost it, and not have heard of that; a clock that was set is asked about at once.
       if (!outage && isInDoubt()) await ask()
       if (outage) throw outage
-      return lock.url
+      return lock.held
     },
     requireSteady() {
       const step = stepSince(clock, sureSince)

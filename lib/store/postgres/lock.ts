@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
+import type { Held } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { DataDirectoryBusy } from '../dialect/lock.ts'
@@ -7,6 +8,7 @@ import { isOutage } from './reached.ts'
 import { connectTo, createServers, type Servers } from './servers.ts'
 import { askTime, requireSameTime } from './state.ts'
 import { endSession, type NameParts, type Session, takeName, whoAmI } from './take-name.ts'
+import type { Judge } from './timeline.ts'
 
 /** What everybody who locks a database of mailboxd agrees upon: the letters of a name. */
 const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toString('hex').slice(0, 12), 16)
@@ -26,8 +28,8 @@ export interface ServerLock {
 }
 
 export interface NodeLock extends ServerLock {
-  /** The URL of the server that it is on. */
-  readonly url: string
+  /** What it is on. */
+  readonly held: Held
   /** Resolves when the connection that holds it has ended: from then on others may have it. */
   readonly lost: Promise<Error>
   /**
@@ -49,10 +51,11 @@ export interface NodeLockParts extends NameParts {
 /**
  * Takes a database for one process alone: no daemon runs on it meanwhile, and none starts.
  * @param url as of `openStore`
+ * @param judge of its servers
  * @throws DataDirectoryBusy when a daemon holds it, StorageUnreachable
  */
-export async function lockServer(url: string): Promise<ServerLock> {
-  const session = await connect(createServers(url), lockName)
+export async function lockServer(url: string, judge: Judge): Promise<ServerLock> {
+  const session = await connect(createServers(url, judge), lockName)
   await session.take(
     'select pg_advisory_lock($1)',
     [databaseNumber],
@@ -102,7 +105,7 @@ export async function lockNode(
 
 /** @param name of the session in pg_stat_activity */
 async function connect(servers: Servers, name: string) {
-  const { client, url } = await connectTo(
+  const { client, url, timeline } = await connectTo(
     servers,
     { application_name: name, lock_timeout: limits.postgresLockMs },
     // So long after its machine is gone the server lets go of what it held.
@@ -122,7 +125,7 @@ async function connect(servers: Servers, name: string) {
     throw isOutage(error) ? new StorageUnreachable(error) : error
   }
   return {
-    url,
+    held: { url, timeline },
     lost,
     query,
     /** What this session is to others. */

@@ -53,7 +53,7 @@ const turnLock = 0x7475726e
 export function openPostgres(
   url: string,
   connections: number,
-  outage: Pick<Reaching, 'hold' | 'failed'> = {},
+  outage: Pick<Reaching, 'hold' | 'judge' | 'failed'> = {},
   queryMs: number = limits.postgresQueryMs,
 ): PostgresPool {
   const pool = reachedOver({

@@ -1,18 +1,20 @@
 import type { Duplex } from 'node:stream'
 import type { PostgresPool as KyselyPool } from 'kysely'
 import pg from 'pg'
+import type { Held } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Send } from '../transactions/connection.ts'
 import { createServers, requirePrimary, Standby, toldOf } from './servers.ts'
+import { type Judge, judgeSame, OldPrimary, OtherServer } from './timeline.ts'
 
 /** What a process must hold while it asks a server for anything. */
 export interface Hold {
   /**
-   * The URL of the server on which it is held.
+   * The server on which it is held.
    * @throws StorageUnreachable while it is held nowhere
    */
-  server(): Promise<string>
+  server(): Promise<Held>
   /**
    * Asked before each statement: one that has begun dates what it writes, too.
    * @throws StorageUnreachable where the clock of this machine was set since it agreed with the server's
@@ -27,6 +29,8 @@ export interface Reaching {
   readonly options: Omit<pg.PoolConfig, 'connectionString'>
   /** What must be held while anything is asked; then the server is asked on which it is. */
   readonly hold?: Hold
+  /** Asked of each server that is connected to without a hold; everyone passes without one. */
+  readonly judge?: Judge
   /** Called with each failure that is an outage's. */
   readonly failed?: (error: StorageUnreachable) => void
 }
@@ -35,28 +39,32 @@ export interface Reaching {
  * A pool of connections to the first of the servers of `url` that takes writes, of which an outage is told by one name, and what others keep
  * it from by another. A connection that met an outage is given up: nobody knows what stands in it.
  */
-export function reachedOver({ url, options, hold, failed = () => {} }: Reaching): KyselyPool {
-  const servers = createServers(url)
+export function reachedOver({ url, options, hold, judge, failed = () => {} }: Reaching): KyselyPool {
+  const servers = createServers(url, judge)
   const open = new Set<pg.Client>()
   const waiting = new Set<(error: Error) => void>()
-  let pool = openPool(servers.url, options, open)
+  let pool = openPool(servers.url, servers.judge, options, open)
+  let held: Held | undefined
   hold?.onLost(error => {
     // What comes back over these is not waited for: its machine may be gone, or be another by now.
     for (const client of open) cutOff(client)
     for (const reject of waiting) reject(error)
-    change(pool.options.connectionString!)
+    change(pool.options.connectionString!, servers.judge)
   })
 
-  function change(to: string): void {
+  function change(to: string, judge: Judge): void {
     const before = pool
-    pool = openPool(to, options, open)
+    pool = openPool(to, judge, options, open)
     void before.end().catch(() => {})
   }
 
   /** Whoever is to be asked now. */
   async function current(): Promise<pg.Pool> {
-    const to = hold ? await hold.server() : servers.url
-    if (pool.options.connectionString !== to) change(to)
+    if (hold) {
+      const now = await hold.server()
+      if (held !== now) change(now.url, judgeSame(now.timeline))
+      held = now
+    } else if (pool.options.connectionString !== servers.url) change(servers.url, servers.judge)
     return pool
   }
 
@@ -86,7 +94,7 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
         // All of its connections are busy, which another server would not mend.
         if (error instanceof Error && error.message.startsWith('timeout exceeded')) throw error
         servers.failed(asked.options.connectionString!)
-        if (hold || tried >= servers.count) throw error
+        if (hold || tried >= servers.all.length) throw error
       }
     }
   }
@@ -145,7 +153,12 @@ function connectionOf(client: pg.ClientBase) {
 }
 
 /** @param open has those that are connected, from before they are asked for anything */
-function openPool(connectionString: string, options: Reaching['options'], open: Set<pg.Client>): pg.Pool {
+function openPool(
+  connectionString: string,
+  judge: Judge,
+  options: Reaching['options'],
+  open: Set<pg.Client>,
+): pg.Pool {
   const pool = new pg.Pool({
     ...options,
     connectionString,
@@ -153,10 +166,10 @@ function openPool(connectionString: string, options: Reaching['options'], open: 
     keepAlive: true,
     // What needs no answer of what is before it is sent behind it, and not after it.
     pipeline: true,
-    onConnect(client) {
+    async onConnect(client) {
       open.add(client as pg.Client)
       client.once('end', () => open.delete(client as pg.Client))
-      return requirePrimary(client, connectionString)
+      await requirePrimary(client, connectionString, judge)
     },
   })
   // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
@@ -190,7 +203,7 @@ const sentences =
 /** Whether a failure is that of a server which is gone, or takes no writes. */
 export function isOutage(error: unknown): error is Error {
   if (!(error instanceof Error)) return false
-  if (error instanceof Standby) return true
+  if (error instanceof Standby || error instanceof OldPrimary || error instanceof OtherServer) return true
   if (!('code' in error) || error.code === undefined) return sentences.test(error.message)
   return systemCodes.includes(String(error.code)) || serverCodes.test(String(error.code))
 }

@@ -1,6 +1,8 @@
 import pg from 'pg'
+import type { Held, Timeline } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { type Judge, OldPrimary } from './timeline.ts'
 
 /**
  * The URL of each server that one URL names (`postgres://user@a:5432,b:5432/database`), in their order: node-postgres itself
@@ -24,19 +26,23 @@ function withPlainMode(url: string): string {
 /** Which of the servers of a URL is asked: the first, until it fails, and then the one after it. */
 export interface Servers {
   readonly url: string
-  readonly count: number
+  /** All of them, in their order. */
+  readonly all: readonly string[]
+  /** Asked of each that is connected to. */
+  readonly judge: Judge
   /** The one with this URL is not reached, or takes no writes. Who says so of one that is not asked any more says nothing new. */
   failed(url: string): void
 }
 
-export function createServers(url: string): Servers {
+export function createServers(url: string, judge: Judge = () => {}): Servers {
   const all = serversOf(withPlainMode(url))
   let at = 0
   return {
     get url() {
       return all[at]!
     },
-    count: all.length,
+    all,
+    judge,
     failed(failed) {
       if (failed === all[at]) at = (at + 1) % all.length
     },
@@ -64,7 +70,7 @@ export class Pooled extends Error {
   }
 }
 
-/** What the server says of the session that it answers in. */
+/** What the server says of itself, and of the session that it answers in. */
 interface SessionSaid {
   readonly isStandby: boolean
   readonly pid: number
@@ -72,23 +78,52 @@ interface SessionSaid {
 
 // pg has a bound for one query, of which its types know nothing.
 const bounded = { query_timeout: limits.postgresConnectMs }
+const sessionSaid = 'pg_is_in_recovery() as "isStandby", pg_backend_pid() as "pid"'
 const askSession = async (client: pg.ClientBase, before = ''): Promise<SessionSaid> => {
   if (before !== '') await client.query({ text: before, ...bounded })
-  const text = 'select pg_is_in_recovery() as "isStandby", pg_backend_pid() as "pid"'
-  const { rows } = await client.query<SessionSaid>({ text, ...bounded })
+  const { rows } = await client.query<SessionSaid>({ text: `select ${sessionSaid}`, ...bounded })
   return rows[0]!
 }
 
+// The name of a file of the write-ahead log begins with the timeline; a standby has none of its own to write to.
+const withTimeline = `select ${sessionSaid},
+  case when not pg_is_in_recovery() then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as "hex",
+  (select "system_identifier"::text from pg_control_system()) as "system"`
+
+async function askTimeline(
+  client: pg.ClientBase,
+): Promise<SessionSaid & { readonly timeline?: Timeline | undefined }> {
+  try {
+    const { rows } = await client.query({ text: withTimeline, ...bounded })
+    const { isStandby, pid, hex, system } = rows[0]
+    return { isStandby, pid, timeline: hex ? { system, number: Number.parseInt(hex, 16) } : undefined }
+  } catch (error) {
+    // What only speaks PostgreSQL has no such log, or tells this user nothing of it.
+    if (!isRefused(error)) throw error
+    return askSession(client)
+  }
+}
+
+/** syntax_error_or_access_rule_violation and its kin (a function that is not there or forbidden), feature_not_supported */
+const isRefused = (error: unknown) =>
+  error instanceof Error && 'code' in error && /^(42|0A)/.test(String(error.code))
+
 /**
  * @param url of the server that this is connected to
- * @throws Standby, Pooled; an outage where it does not answer for as long as a connection may take
+ * @throws Standby, Pooled, what `judge` throws; an outage where it does not answer for as long as a connection may take
  */
-export async function requirePrimary(client: pg.ClientBase, url: string): Promise<void> {
-  const said = await askSession(client)
+export async function requirePrimary(
+  client: pg.ClientBase,
+  url: string,
+  judge: Judge,
+): Promise<Timeline | undefined> {
+  const said = await askTimeline(client)
   if (said.isStandby) throw new Standby()
   // The server itself says at the begin of a session which process of its own has it.
   const { processID } = client as unknown as { readonly processID: number | null }
   if (processID !== said.pid) await requireOwnSession(client, url)
+  judge(said.timeline)
+  return said.timeline
 }
 
 /** How often it is looked whether a session has its process for itself: others may have taken the one it had before we could. */
@@ -112,7 +147,7 @@ async function requireOwnSession(client: pg.ClientBase, url: string): Promise<vo
   }
 }
 
-/** What mends that a server lets nobody in: by what it says (invalid_password, invalid_catalog_name, invalid_authorization_specification). */
+/** What mends that a server lets nobody in, or nobody write: by what it says (invalid_password, invalid_catalog_name, invalid_authorization_specification, too_many_connections, read_only_sql_transaction). */
 const hints: Readonly<Record<string, string>> = {
   '28P01':
     'look at the password in password_file (of a command: --password-file), or the role is not there (create role … login)',
@@ -120,6 +155,8 @@ const hints: Readonly<Record<string, string>> = {
   '28000': 'let this user in from this machine (create role … login; pg_hba.conf)',
   '53300':
     'allow more there (max_connections in postgresql.conf; alter role … or alter database … connection limit), or let each node open fewer (postgres.connections)',
+  '25006':
+    'somebody has it take no writes (default_transaction_read_only of the database, the role or the server, as providers set it when the disk is full): mailboxctl doctor says what turns that off',
   ERR_TLS_CERT_ALTNAME_INVALID:
     'name the server in the URL as its certificate does, or give it one for this name',
   ECONNREFUSED:
@@ -174,7 +211,8 @@ export async function connectTo(
   servers: Servers,
   options: Omit<pg.ClientConfig, 'connectionString' | 'options'>,
   settings = '',
-): Promise<{ readonly client: pg.Client; readonly url: string }> {
+): Promise<Held & { readonly client: pg.Client }> {
+  let old: unknown
   for (let tried = 1; ; tried++) {
     const { url } = servers
     const client = new pg.Client({
@@ -187,14 +225,37 @@ export async function connectTo(
     client.on('error', () => {})
     try {
       await client.connect()
-      await requirePrimary(client, url)
-      return { client, url }
+      const timeline = await requirePrimary(client, url, servers.judge)
+      return { client, url, timeline }
     } catch (cause) {
       void client.end().catch(() => {})
       servers.failed(url)
-      if (tried >= servers.count) throw new StorageUnreachable(toldOf(cause as Error))
+      // It stays so until somebody mends it, where others come back by themselves.
+      if (cause instanceof OldPrimary) old = cause
+      if (tried >= servers.all.length) throw new StorageUnreachable(toldOf((old ?? cause) as Error))
     }
   }
+}
+
+/**
+ * The highest timeline of the same cluster on which another of the servers takes writes than the one that is held, where it is higher than that one's. Who
+ * does not answer is left out.
+ */
+export async function findNewerTimeline({ all }: Servers, held: Held): Promise<Timeline | undefined> {
+  if (held.timeline === undefined) return undefined
+  const others = all.filter(url => url !== held.url)
+  let newest = held.timeline
+  for (const one of await Promise.all(others.map(url => timelineOf(url).catch(() => undefined)))) {
+    if (one?.system === newest.system && one.number > newest.number) newest = one
+  }
+  return newest === held.timeline ? undefined : newest
+}
+
+async function timelineOf(url: string): Promise<Timeline | undefined> {
+  const asked = createServers(url)
+  const { client, timeline } = await connectTo(asked, { application_name: 'mailboxd look' })
+  void client.end().catch(() => {})
+  return timeline
 }
 
 /** What a URL says goes before what is said beside it, and the last `options` of it before the others: so they are joined in one. */

@@ -70,10 +70,23 @@ const forbiddenCodes = ['42501', '3F000']
 export async function toldForbidden(db: Db, error: unknown): Promise<unknown> {
   if (!(error instanceof Error && 'code' in error && forbiddenCodes.includes(String(error.code))))
     return error
-  const { rows } = await sql<{ user: string; database: string; mayCreate: boolean }>`select
+  const { rows } = await sql<{
+    user: string
+    database: string
+    schema: string | null
+    path: string
+    mayCreate: boolean
+  }>`select
     quote_ident(current_user) as "user", quote_ident(current_database()) as "database",
+    current_schema() as "schema", current_setting('search_path') as "path",
     coalesce(has_schema_privilege(current_schema(), 'create'), false) as "mayCreate"`.execute(db)
-  const { user, database, mayCreate } = rows[0]!
+  const { user, database, schema, path, mayCreate } = rows[0]!
+  if (schema === null) {
+    return new SchemaFault(
+      `no schema that search_path names (${path}) is there for the user ${user}: alter role ${user} in database ${database} set search_path = public, or the schema that the tables are in`,
+      { cause: error },
+    )
+  }
   return new SchemaFault(
     mayCreate
       ? `the user ${user} may not use what is in the database ${database} (${error.message}): let it own all tables there`
@@ -81,6 +94,22 @@ export async function toldForbidden(db: Db, error: unknown): Promise<unknown> {
     { cause: error },
   )
 }
+
+/** What sessions are set to without a word of their own. */
+interface ServerSetting {
+  readonly value: string
+  /** What sets it back there. */
+  readonly resetPaste: string
+}
+
+/** @param name of a setting, in the SQL of a constant */
+const settingIn = (name: string) => sql<ServerSetting>`(select json_build_object(
+  'value', "reset_val", 'resetPaste', case "source"
+    when 'database' then 'alter database ' || quote_ident(current_database())
+    when 'user' then 'alter role ' || quote_ident(current_user)
+    when 'database user' then 'alter role ' || quote_ident(current_user) || ' in database ' || quote_ident(current_database())
+    else 'alter system' end || ' reset ' || "name")
+  from pg_settings where "name" = ${sql.lit(name)})`
 
 /** What a PostgreSQL server is and does, in its own words. */
 export interface ServerState extends Encoded {
@@ -90,6 +119,10 @@ export interface ServerState extends Encoded {
   readonly fullPageWrites: string
   readonly synchronousCommit: string
   readonly maxConnections: number
+  /** 'on': nothing can be written. */
+  readonly readOnly: ServerSetting
+  /** Milliseconds that a statement may take; '0': as long as it takes. */
+  readonly statementTimeout: ServerSetting
   /** How far its clock is ahead of the one given, in milliseconds. */
   readonly aheadMs: number
 }
@@ -102,6 +135,8 @@ export async function findServerState(db: Db, clock: Clock): Promise<ServerState
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit",
     current_setting('max_connections')::int as "maxConnections",
+    ${settingIn('default_transaction_read_only')} as "readOnly",
+    ${settingIn('statement_timeout')} as "statementTimeout",
     extract(epoch from clock_timestamp()) * 1000 as "clockMs"`.execute(db)
   const { clockMs, ...state } = rows[0]!
   const ahead = aheadMs(clock, askedMs, clockMs)

@@ -9,7 +9,7 @@ import { freePort } from '../../support/ports.ts'
 const skip = without('postgres')
 
 const codesOf = async (url: string, clock = systemClock) =>
-  (await checkServer(url, clock)).map(({ level, code, paste }) => [level, code, paste])
+  (await checkServer(url, clock, '/nonexistent')).map(({ level, code, paste }) => [level, code, paste])
 
 async function ask(url: string, ...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
@@ -43,6 +43,23 @@ t.test(
     await ask(url, `alter database ${name} set synchronous_commit = off`)
     t.strictSame(await foundBeside(t, url), [['error', 'database_unsafe', 'synchronous_commit = on']])
     await ask(url, `alter database ${name} reset synchronous_commit`)
+
+    await ask(url, `alter database ${name} set default_transaction_read_only = on`)
+    const reset = `alter database ${name} reset default_transaction_read_only`
+    t.strictSame(await foundBeside(t, url), [['error', 'database_read_only', reset]])
+    await ask(url, 'set default_transaction_read_only = off', reset)
+
+    for (const [whose, at] of [
+      ['role postgres', ''],
+      ['role postgres', ` in database ${name}`],
+      [`database ${name}`, ''],
+    ]) {
+      await ask(url, `alter ${whose}${at} set statement_timeout = '59s'`)
+      const paste = `alter ${whose}${at} reset statement_timeout`
+      t.strictSame(await foundBeside(t, url), [['warning', 'database_timeout', paste]])
+      await ask(url, paste, `alter database ${name} set statement_timeout = '60s'`)
+      t.strictSame(await foundBeside(t, url), [])
+    }
 
     const other = `${name}_ascii`
     await ask(url, `create database ${other} encoding 'SQL_ASCII' locale 'C' template template0`)

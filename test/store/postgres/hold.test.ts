@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { sql } from 'kysely'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -46,6 +47,7 @@ async function holding(t: Test, parts: Partial<HoldParts> = {}) {
     newestStep: 1,
     clock: systemClock,
     requireSame: async () => {},
+    timelinePath: join(t.testdir(), 'timeline'),
     warn: sentence => t.fail(sentence),
     ...parts,
   })
@@ -287,15 +289,15 @@ t.test('while a node starts, who may change the schema, a lost lock is not had a
   await until('it to wait', async () => (await server.query(isWaiting)).rows.length > 0)
   await t.rejects(hold.server(), StorageUnreachable)
   await other.letOthersStart()
-  t.equal(await until('the lock again', () => hold.server().catch(() => undefined)), url)
+  t.equal((await until('the lock again', () => hold.server().catch(() => undefined))).url, url)
 })
 
 t.test(
   'who reads in another thread follows the hold: what it waits for is over when that is lost',
   { skip },
   async t => {
-    const { url, server } = await holding(t)
-    const hold = followHold({ url })
+    const { url, hold: held, server } = await holding(t)
+    const hold = followHold(held.held)
     const { read, close } = await openReader(url, 60_000, hold)
     t.teardown(close)
     const asked = sql`select pg_sleep(60)`.execute(read)
@@ -306,14 +308,14 @@ t.test(
     await told
     const look = () => read.selectFrom('migration').selectAll().execute()
     await t.rejects(look(), { name: 'StorageUnreachable', message: /the server is gone/ })
-    hold.tell({ url })
+    hold.tell(held.held)
     t.ok((await look()).length > 0)
   },
 )
 
 t.test('a hold tells what becomes of it', { skip }, async t => {
   const { url, hold, end } = await holding(t)
-  t.strictSame(hold.held, { url })
+  t.match(hold.held, { url, timeline: { system: /^\d+$/, number: 1 } })
   const told: HeldServer[] = []
   const off = hold.onChange(held => told.push(held))
   await end('mailboxd lock%')
@@ -321,7 +323,7 @@ t.test('a hold tells what becomes of it', { skip }, async t => {
   t.match(told, [{ lost: /terminat|ended/ }, { url }])
   off()
   await end('mailboxd lock%')
-  await until('it to be had again', async () => (await hold.server().catch(() => undefined)) === url)
+  await until('it to be had again', async () => (await hold.server().catch(() => undefined))?.url === url)
   t.equal(told.length, 2)
 })
 
@@ -345,7 +347,8 @@ t.test("by a clock that is not the server's nothing is taken", { skip }, async t
     [day, '86400 seconds ahead of'],
     [-day, '86400 seconds behind'],
   ] as const) {
-    const parts = { node: 'n', newestStep: 1, requireSame: async () => {}, warn() {} }
+    const timelinePath = join(t.testdir(), 'timeline')
+    const parts = { node: 'n', newestStep: 1, timelinePath, requireSame: async () => {}, warn() {} }
     await t.rejects(holdNode({ ...parts, url, clock: settable(byMs).clock }), {
       name: 'StorageUnreachable',
       message: `the clock of this machine is ${way} that of the database's server: have both follow a time server (timedatectl set-ntp true); it may be the server's that is wrong`,
@@ -354,7 +357,7 @@ t.test("by a clock that is not the server's nothing is taken", { skip }, async t
     })
   }
   const { hold } = await holding(t, { url, clock: settable(5_000).clock })
-  t.equal(await hold.server(), url, 'a few seconds are nothing')
+  t.equal((await hold.server()).url, url, 'a few seconds are nothing')
 })
 
 t.test('a clock that is set while it is held: nothing is done until it is right', { skip }, async t => {
@@ -375,7 +378,7 @@ t.test('a clock that is set while it is held: nothing is done until it is right'
     set(0)
     await until('it to be had again', () => hold.server().catch(() => undefined))
     t.equal(await write(), 'done')
-    t.equal(await inThread.server(), url)
+    t.equal((await inThread.server()).url, url)
   }
 })
 
@@ -398,14 +401,15 @@ t.test('who has no connection left for it is told so', { skip }, async t => {
     ),
   )
   await server.query('alter role "few" connection limit -1')
-  t.equal(await until('the lock again', () => hold.server().catch(() => undefined)), url)
+  t.equal((await until('the lock again', () => hold.server().catch(() => undefined))).url, url)
 })
 
 t.test('a start tells a daemon that lives from the session of one that is gone', { skip }, async t => {
   const { url, server } = await holding(t)
   // By it all waits are over soon.
   const clock = { ...systemClock, monotonicMs: () => 20 * systemClock.monotonicMs() }
-  const parts = { node: 'n', newestStep: 1, clock, requireSame: async () => {}, warn() {} }
+  const timelinePath = join(t.testdir(), 'timeline')
+  const parts = { node: 'n', newestStep: 1, timelinePath, clock, requireSame: async () => {}, warn() {} }
   await t.rejects(holdNode({ ...parts, url }), {
     name: 'DataDirectoryBusy',
     message:
@@ -423,7 +427,8 @@ t.test('a start beside a session that it may not end or see says what is to be d
   await session.query('create role "strange" login')
   t.teardown(() => session.query('drop role "strange"'))
   const clock = { ...systemClock, monotonicMs: () => 20 * systemClock.monotonicMs() }
-  const parts = { node: 'n', newestStep: 1, clock, requireSame: async () => {}, warn() {} }
+  const timelinePath = join(t.testdir(), 'timeline')
+  const parts = { node: 'n', newestStep: 1, timelinePath, clock, requireSame: async () => {}, warn() {} }
   const strange = Object.assign(new URL(url), { username: 'strange' }).href
   await t.rejects(holdNode({ ...parts, url: strange }), {
     name: 'DataDirectoryBusy',
