@@ -83,5 +83,7 @@ export function scriptConnections(script: Script = () => undefined) {
     broken,
     inUse: () => inUse,
     mostInUse: () => mostInUse,
+    /** How many were taken. */
+    connections: () => taken,
   }
 }

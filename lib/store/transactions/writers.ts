@@ -194,7 +194,7 @@ export function createWriters(parts: WritersParts): Writers {
       if (isLocked) locked(batch)
       else if (mayRepeat(error, one!.tried)) repeat(batch)
       else if (error instanceof LeftFailed && batch.length > 1) repeat(batch)
-      else if (error instanceof Untold && undone) {
+      else if (error instanceof Untold) {
         careful = 2 * writesPerTransaction
         waiting.unshift(...batch)
       } else for (const { reject } of batch) reject(error instanceof Told ? error.cause : error)
