@@ -72,10 +72,7 @@ export function createSetAside<One extends Aside>(monotonicMs: () => number): Se
       known.atMs = monotonicMs() + limits.postgresLockRestMs
       suspect(known.names, known.atMs)
     },
-    remove(one) {
-      if (tried === one) tried = undefined
-      waiting.delete(one)
-    },
+    remove: one => void waiting.delete(one),
     free(one) {
       const names = new Set(namesOf(one.held))
       for (const name of names) suspects.delete(name)

@@ -236,7 +236,7 @@ export function createWriters(parts: WritersParts): Writers {
         wake()
       }),
     async idle() {
-      while (lanes.size > 0 || waiting.length > 0 || resting > 0 || aside.size > 0) {
+      while (lanes.size > 0 || waiting.length > 0 || resting > 0 || trying) {
         await Promise.all([...lanes, trying])
         await new Promise<void>(resolve => setImmediate(resolve))
       }

@@ -34,6 +34,8 @@ t.test('what was tried in vain rests, and so does what holds something of it', a
   t.equal(next(), 'first')
   aside.rest(first)
   t.equal(next(), limits.postgresLockRestMs)
+  put('like it, too', 'b')
+  t.equal(next(), limits.postgresLockRestMs, 'who comes to it rests with it')
   pass(limits.postgresLockRestMs - 1)
   t.equal(next(), 1)
   const other = put('other', 'c')
@@ -204,6 +206,58 @@ t.test('what was refused, done or freed is set aside no longer', async t => {
   await requireClean()
   t.strictSame(transactions, [1, 3], 'one alone, and those that it freed together')
   t.equal(await write('later', 'kept'), 'later')
+})
+
+t.test('who holds what may be locked shares no transaction with others', async t => {
+  const asked: unknown[] = []
+  const { locked, write, transactions, holds, requireClean } = openWriters(t, {
+    also({ name, values }) {
+      if (name === 'hold') asked.push(values[1])
+      return undefined
+    },
+  })
+  locked.add('kept')
+  const kept = [write('one', 'kept')]
+  await until('it is tried alone', () => holds() > 1)
+  kept.push(write('two', 'kept'))
+  t.equal(await write('free', 'free'), 'free')
+  t.strictSame(transactions, [1])
+  for (const names of asked) t.equal((names as string[]).length, 1)
+  locked.clear()
+  await Promise.all(kept)
+  await requireClean()
+})
+
+t.test('what is set aside while the last one before it ends is tried as well', async t => {
+  const inTurn = async (turns: number) => {
+    const asked = new Map<string, PromiseWithResolvers<void>>()
+    const { write, requireClean } = openWriters(t, {
+      also({ name, values }) {
+        const lock = Promise.withResolvers<void>()
+        if (name !== 'hold') return undefined
+        asked.set((values[1] as string[])[0]!, lock)
+        return lock.promise
+      },
+    })
+    const one = write('one', 'a')
+    await until('it asks', () => asked.has('a'))
+    const other = write('other', 'b')
+    await until('the other asks', () => asked.has('b'))
+    asked.get('a')!.reject(lockKept())
+    asked.delete('a')
+    await until('it is tried alone', () => asked.has('a'))
+    const kept = asked.get('b')!
+    asked.delete('b')
+    asked.get('a')!.resolve()
+    // Each time a little later.
+    for (let turn = 0; turn < turns; turn++) await null
+    kept.reject(lockKept())
+    await until('the other is tried, too', () => asked.has('b'))
+    asked.get('b')!.resolve()
+    await Promise.all([one, other])
+    await requireClean()
+  }
+  await Promise.all(Array.from({ length: 40 }, (_, turns) => inTurn(turns)))
 })
 
 t.test('a lock that is met behind a savepoint is no fault of who meets it', async t => {

@@ -5,7 +5,12 @@ import type { Held } from '../../../lib/store/dialect/held.ts'
 import { leftRows } from '../../../lib/store/dialect/left-rows.ts'
 import { type Notices, notice } from '../../../lib/store/dialect/notices.ts'
 import { createWriters } from '../../../lib/store/transactions/writers.ts'
-import { type Statement, scriptConnections, serverError } from '../../support/scripted-connections.ts'
+import {
+  lockKept,
+  type Statement,
+  scriptConnections,
+  serverError,
+} from '../../support/scripted-connections.ts'
 
 /** Writers over one connection to a server that is not there. */
 function openWriters(script?: (statement: Statement) => undefined) {
@@ -22,6 +27,7 @@ function openWriters(script?: (statement: Statement) => undefined) {
       // What stands in a row, and no row that another has or that is not there.
       if (ids.includes('wrong')) throw serverError('23502')
       if (ids.includes('late')) throw serverError('23503')
+      if (ids.includes('locked') && lefts.length < 3) throw lockKept()
     },
     committed: (notices: Notices) =>
       void told.push(Object.fromEntries([...notices].map(([topic, about]) => [topic, [...about]]))),
@@ -37,7 +43,8 @@ function openWriters(script?: (statement: Statement) => undefined) {
   return { server, told, lefts, transactions, write, requireClean }
 }
 
-const leave = (db: WriteDb, messageId: string) => void leftRows(db).unindexed.push({ messageId })
+const leave = (db: WriteDb, messageId: string) =>
+  void leftRows(db).unindexed.push({ messageId, state: 'new' })
 
 t.test('of what writes leave together none fails for the rows of another', async t => {
   for (const [wrong, code] of [
@@ -56,6 +63,13 @@ t.test('of what writes leave together none fails for the rows of another', async
     t.strictSame(transactions, [1, 1])
     await requireClean(t)
   }
+})
+
+t.test('a lock that is met by what a write left is waited for', async t => {
+  const { write, lefts, requireClean } = openWriters()
+  await write(async db => leave(db, 'locked'))
+  t.equal(lefts.length, 3)
+  await requireClean(t)
 })
 
 t.test('what writes of a transaction give notice of is told once, without what was undone', async t => {
@@ -103,11 +117,13 @@ t.test('each is undone alone behind its savepoint, for as many writes as come th
     server.said.filter(text => ['rollback', 'release one', 'rollback to one'].includes(text)).slice(0, 6),
     ['rollback', 'release one', 'release one', 'release one', 'rollback to one', 'release one'],
   )
+  await together(1)
+  t.equal(saved(), 64, 'it is alone without one')
   await together(64)
   t.equal(saved(), 128)
   await together(64)
   t.equal(saved(), 128, 'none has thrown for long')
-  t.strictSame(transactions, [64, 64, 64])
+  t.strictSame(transactions, [64, 1, 64, 64])
   await requireClean(t)
 })
 
