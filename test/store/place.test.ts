@@ -3,14 +3,16 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
+import { limits } from '../../lib/base/limits.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
+import { notice } from '../../lib/store/dialect/notices.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { startPlacer } from '../../lib/store/placer.ts'
 import { openPostgres } from '../../lib/store/postgres/pool.ts'
 import type { EventRow } from '../../lib/store/tables.ts'
 import { isOurTurn, type Turn } from '../../lib/store/transactions/turn.ts'
-import { insertUnplaced } from '../../lib/store/unplaced.ts'
+import { insertUnplaced, takeUnplaced } from '../../lib/store/unplaced.ts'
 import { listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'
 import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
@@ -27,6 +29,20 @@ const event = (type: string | number, id = v7()): EventRow => ({
   ...{ id, type: String(type), podId: null, inboxId: null, threadId: null, messageId: null },
   ...{ payload: '{}', createdAt },
 })
+
+/** The work for the webhook that is told of an event. */
+function callFor(eventId: string) {
+  const delivery = {
+    ...{ id: v7(), eventId, inboxId: null, state: 'queued', attempts: 0, url: 'u', status: null },
+    ...{ error: null, nextAttemptAt: createdAt, createdAt, updatedAt: createdAt },
+  }
+  const entry = {
+    ...{ id: v7(), kind: 'webhook', subjectId: delivery.id, destination: 'u', state: 'ready' },
+    ...{ dueAt: createdAt, expiresAt: createdAt, attempts: 0, leasedBy: null, leasedUntil: null, createdAt },
+    ...{ podId: '-', inboxId: '-', cutOffs: 0 },
+  }
+  return { delivery, entry }
+}
 
 /** Does something in its turn, and nothing at the end of it. */
 const turn = <T>(work: () => Promise<T>): Turn<T | undefined, T | undefined> => ({
@@ -69,22 +85,7 @@ onEveryDatabase(
     const later = v7()
     await store.write(async db => leaveEvent(db, event('first', later)))
     await store.placed()
-    const delivery = {
-      ...{ id: v7(), eventId: early, inboxId: null, state: 'queued', attempts: 0, url: 'u', status: null },
-      ...{ error: null, nextAttemptAt: createdAt, createdAt, updatedAt: createdAt },
-    }
-    const entry = {
-      ...{
-        id: v7(),
-        kind: 'webhook',
-        subjectId: delivery.id,
-        destination: 'u',
-        state: 'ready',
-        dueAt: createdAt,
-      },
-      ...{ expiresAt: createdAt, attempts: 0, leasedBy: null, leasedUntil: null, createdAt, podId: '-' },
-      ...{ inboxId: '-', cutOffs: 0 },
-    }
+    const { delivery, entry } = callFor(early)
     await store.write(async db => {
       leaveEvent(db, event('second', early), { delivery, entry })
       leaveEvent(db, event('third', early))
@@ -255,3 +256,99 @@ t.test(
     t.match(await listEvents(later.read, everything, 10), [{ type: 'kept' }], 'nothing was lost')
   },
 )
+
+t.test(
+  'more than are placed at once are placed one after the other, in the order of their numbers, wherever they stand',
+  { skip },
+  async t => {
+    const pool = openPostgres(await newPostgresDatabase(migratedDatabase), 3)
+    t.teardown(pool.close)
+    const count = 2 * limits.placedAtOnce + 10
+    // The last numbers are the first rows, and no later id belongs to a later number.
+    const rows = Array.from({ length: count }, (_, n) => ({ number: n + 1, event: event(n) })).reverse()
+    await sql`insert into "unplaced" ("number", "event") overriding system value
+      select * from unnest(${rows.map(({ number }) => number)}::bigint[], ${rows.map(one => JSON.stringify(one.event))}::text[])`.execute(
+      pool.db,
+    )
+    const told: string[][] = []
+    const made: unknown[] = []
+    const placer = startPlacer(pool.db, async turn => {
+      const some = await pool.alone(turn, notices => void told.push([...notices.keys()]))
+      made.push(some)
+      return some
+    })
+    t.teardown(placer.stop)
+    await placer.placed()
+    const types = (await listEvents(pool.db, everything, count)).map(({ type }) => Number(type))
+    t.strictSame(
+      types,
+      Array.from({ length: count }, (_, n) => n),
+    )
+    t.strictSame(
+      made.filter(some => some !== 0),
+      [limits.placedAtOnce, limits.placedAtOnce, 10],
+    )
+    t.strictSame(
+      told.filter(topics => topics.length > 0),
+      [['event'], ['event'], ['event']],
+    )
+  },
+)
+
+t.test(
+  'who is not at his turn waits for nothing that the other has taken, and takes nothing',
+  { skip },
+  async t => {
+    const pool = openPostgres(await newPostgresDatabase(migratedDatabase), 3)
+    t.teardown(pool.close)
+    await pool.write(db => insertUnplaced(db, [{ row: event('one'), webhook: undefined }]), {
+      writeLeft: async () => {},
+      committed() {},
+    })
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const take = (finish: () => Promise<void>): Turn<unknown[], number> => ({
+      find: db => takeUnplaced(db, 1),
+      async finish(_db, found) {
+        await finish()
+        return found.length
+      },
+    })
+    const standing = pool.alone(
+      take(async () => {
+        begun.resolve()
+        await ended.promise
+      }),
+      () => {},
+    )
+    await begun.promise
+    const other = pool.alone(
+      take(async () => {}),
+      () => {},
+    )
+    t.equal(await other, undefined)
+    ended.resolve()
+    t.equal(await standing, 1)
+  },
+)
+
+t.test('what is placed is told to who waits for it, and the work of its webhooks', { skip }, async t => {
+  const { one } = await twoStores(t)
+  const told: string[] = []
+  for (const topic of ['event', 'queue'] as const)
+    one.onCommit(topic, about => void told.push(`${topic} ${[...about]}`))
+  const write = async (row: EventRow, call?: ReturnType<typeof callFor>) => {
+    // The other one does not know of it, so that it is placed here.
+    await one.write(async db => {
+      leaveEvent(db, row, call)
+      notice(db, 'event')
+    })
+    await one.placed()
+  }
+  await write(event('plain'))
+  await until('it to be told when it was written, and when it was placed', () => told.length === 2)
+  t.strictSame(told.splice(0), ['event ', 'event '])
+  const row = event('called')
+  await write(row, callFor(row.id))
+  await until('it to be told with its work', () => told.length === 3)
+  t.strictSame(told, ['event ', 'event ', 'queue webhook'])
+})

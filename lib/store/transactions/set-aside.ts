@@ -16,7 +16,7 @@ export interface Aside {
 export interface SetAside<One extends Aside> {
   readonly size: number
   add(one: One): void
-  /** The first that may be tried now, which is tried until `rest` or `remove`; a number where none may for so many milliseconds. */
+  /** Who waits for his try for longest of those that may be tried now, until `rest` or `remove`; a number where none may for so many milliseconds. */
   next(): One | number
   /** It was tried in vain: neither it is tried for a moment, nor what holds something in common with it. */
   rest(one: One): void
@@ -56,15 +56,15 @@ export function createSetAside<One extends Aside>(monotonicMs: () => number): Se
     next() {
       const now = monotonicMs()
       let soonestMs = Infinity
+      let first: { readonly one: One; readonly atMs: number } | undefined
       for (const [one, { names, atMs }] of waiting) {
         const dueMs = Math.max(atMs, ...names.map(name => suspects.get(name) ?? 0))
-        if (dueMs <= now) {
-          tried = one
-          return one
-        }
-        soonestMs = Math.min(soonestMs, dueMs - now)
+        if (dueMs > now) soonestMs = Math.min(soonestMs, dueMs - now)
+        // Those that rested are behind those that were not tried: many that stay locked would have all turns among them.
+        else if (!first || atMs < first.atMs) first = { one, atMs }
       }
-      return soonestMs
+      tried = first?.one
+      return tried ?? soonestMs
     },
     rest(one) {
       tried = undefined
@@ -72,10 +72,7 @@ export function createSetAside<One extends Aside>(monotonicMs: () => number): Se
       known.atMs = monotonicMs() + limits.postgresLockRestMs
       suspect(known.names, known.atMs)
     },
-    remove(one) {
-      if (tried === one) tried = undefined
-      waiting.delete(one)
-    },
+    remove: one => void waiting.delete(one),
     free(one) {
       const names = new Set(namesOf(one.held))
       for (const name of names) suspects.delete(name)

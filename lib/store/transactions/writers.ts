@@ -194,7 +194,7 @@ export function createWriters(parts: WritersParts): Writers {
       if (isLocked) locked(batch)
       else if (mayRepeat(error, one!.tried)) repeat(batch)
       else if (error instanceof LeftFailed && batch.length > 1) repeat(batch)
-      else if (error instanceof Untold && undone) {
+      else if (error instanceof Untold) {
         careful = 2 * writesPerTransaction
         waiting.unshift(...batch)
       } else for (const { reject } of batch) reject(error instanceof Told ? error.cause : error)
@@ -236,7 +236,7 @@ export function createWriters(parts: WritersParts): Writers {
         wake()
       }),
     async idle() {
-      while (lanes.size > 0 || waiting.length > 0 || resting > 0 || aside.size > 0) {
+      while (lanes.size > 0 || waiting.length > 0 || resting > 0 || trying) {
         await Promise.all([...lanes, trying])
         await new Promise<void>(resolve => setImmediate(resolve))
       }

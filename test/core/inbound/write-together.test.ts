@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
+import { StorageContended } from '../../../lib/base/storage-fault.ts'
 import { prepareReception } from '../../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
@@ -47,4 +49,44 @@ t.test('what waits is written together, but for so many and so large at once', a
   t.ok((await writesOf(150, 'Hello\r\n')) >= 3, 'no more than so many')
   // 240 kB of HTML, as much of text and of raw: three of them are more than a write takes, and it would be eight of one of these alone.
   t.ok((await writesOf(12, `${'x'.repeat(998)}\r\n`.repeat(240))) >= 4, 'nor more bytes')
+})
+
+t.test('where an inbox of some is kept locked, each is written alone, and who is alone waits', async t => {
+  const { app, api } = await startApi(t)
+  const receiver = createReceiver(app)
+  const prepare = async (name: string) => {
+    await api.post('/v1/inboxes', { mailboxName: name })
+    return prepareReception(receiver, {
+      sessionId: 's',
+      mailFrom: 'bob@example.net',
+      recipients: [await resolveRecipient(app, `${name}@ours.example`)],
+      content: { kind: 'memory', bytes: Buffer.from('From: bob@example.net\r\n\r\nHello\r\n') },
+      peer: { kind: 'local' },
+    })
+  }
+  const free = Promise.withResolvers<void>()
+  const [ann, ben] = [await prepare('ann'), await prepare('ben')]
+  const lockedId =
+    'becomes' in ann && 'arrival' in ann.becomes ? ann.becomes.arrival.recipients[0]!.inboxId : ''
+  const asked: string[] = []
+  /** As a server does while somebody keeps the row of ann's inbox. */
+  const writeHolding: typeof app.store.writeHolding = async (holds, work) => {
+    // When it begins, as there.
+    await nextTurn()
+    const { inboxes, isDivisible } = holds()
+    asked.push(`${inboxes!.length} ${isDivisible === true}`)
+    if (inboxes!.includes(lockedId)) {
+      if (isDivisible) throw new StorageContended(new Error('locked'), '55P03')
+      await free.promise
+    }
+    return app.store.write(work)
+  }
+  const write = createReceptionWriter({ ...app, store: { ...app.store, writeHolding } })
+  const [first, second] = [write(ann), write(ben)]
+  t.equal((await second).length, 1)
+  t.strictSame(asked.splice(0), ['2 true', '1 false', '1 false'])
+  free.resolve()
+  t.equal((await first).length, 1)
+  t.equal((await write(await prepare('cid'))).length, 1)
+  t.strictSame(asked, ['1 false'])
 })

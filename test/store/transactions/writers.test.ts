@@ -13,9 +13,7 @@ import { openStore } from '../../../lib/store/open.ts'
 import { openPostgres } from '../../../lib/store/postgres/pool.ts'
 import { findRaw, insertRaw } from '../../../lib/store/raws.ts'
 import { chainsOf } from '../../../lib/store/transactions/chains.ts'
-import type { Answer, Connection } from '../../../lib/store/transactions/connection.ts'
 import { createSerialWrites } from '../../../lib/store/transactions/serial.ts'
-import { createWriters } from '../../../lib/store/transactions/writers.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
@@ -306,55 +304,6 @@ t.test('who waits for a lock in vain is told so, and those behind him as well', 
   await letGo()
   await write(db => put(db, 'kept'), written)
 })
-
-t.test(
-  'what is tried alone is done once, though who held the same in another lane was done meanwhile',
-  async t => {
-    /** Whoever asks for a lock, until it is said whether he has it. */
-    const asked: PromiseWithResolvers<void>[] = []
-    const done: string[] = []
-    let isFree = false
-    const take = async () => {
-      const send = async (text: string): Promise<Answer> => {
-        if (text.includes('lock_timeout') && !isFree) {
-          const lock = Promise.withResolvers<void>()
-          asked.push(lock)
-          await lock.promise
-        }
-        return { command: text === 'commit' ? 'COMMIT' : '', rowCount: 0, rows: [] }
-      }
-      const handles = (count: number) => Array.from({ length: count }, () => ({}) as WriteDb)
-      return { db: {} as WriteDb, send, handles, release() {} } satisfies Connection
-    }
-    const writers = createWriters({
-      take,
-      connections: 2,
-      writeLeft: async () => {},
-      committed() {},
-      transacted() {},
-      monotonicMs: systemClock.monotonicMs,
-    })
-    const write = (name: string) =>
-      writers.write(
-        () => ({ names: ['kept'] }),
-        async () => void done.push(name),
-      )
-    const first = write('first')
-    await until('the first asks', async () => asked.length === 1)
-    const second = write('second')
-    await until('the second asks, too', async () => asked.length === 2)
-    asked[0]!.reject(Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' }))
-    await until('the first is tried alone', async () => asked.length === 3)
-    isFree = true
-    asked[1]!.resolve()
-    await second
-    asked[2]!.resolve()
-    await first
-    await writers.idle()
-    // One begins with each try, whether it comes to its commit or not.
-    t.strictSame(done.sort(), ['first', 'first', 'second'])
-  },
-)
 
 t.test('who can not even say what he holds is told so, and nobody else', { skip }, async t => {
   const [store] = await openStores(t)
