@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { Meter } from '../base/meter.ts'
@@ -28,6 +28,11 @@ export function postgresStore(
   { clock, meter, connections = limits.postgresConnections, outage = {} }: ServerParts,
 ) {
   const pool = openPostgres(url, connections, outage)
+  /** Does what takes as long as it takes, over a connection of its own. */
+  const doAtLength = async (statement: RawBuilder<unknown>) => {
+    const { db, close } = openPostgres(url, 1, outage, 0)
+    await statement.execute(db).finally(close)
+  }
   const listeners = createListeners()
   const bell = createBell(url, pool.notify, listeners.tell, outage.hold)
   const tell = (notices: Notices) => {
@@ -68,12 +73,8 @@ export function postgresStore(
     watchRoom: () => watchRoom(pool),
     keepIndex: (told: (trouble: IndexTrouble) => void) =>
       startIndexThread({ location: url }, () => undefined, told, outage.hold),
-    async forgetOverwrittenSecrets() {
-      await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
-    },
-    async compact() {
-      await sql`vacuum full`.execute(pool.db)
-    },
+    forgetOverwrittenSecrets: () => doAtLength(sql`vacuum full "account", "domain", "inbox"`),
+    compact: () => doAtLength(sql`vacuum full`),
     async close() {
       await writers.idle()
       await placer.stop()

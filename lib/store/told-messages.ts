@@ -126,15 +126,15 @@ const toldById = keptRow((db, given: Asked) =>
       'autoReplyable',
       'verdict',
       'createdAt',
-      sql<string>`substr("bodyText", 1, ${given.text})`.as('bodyText'),
+      sql<string>`substr("bodyText", 1, cast(${given.text} as integer))`.as('bodyText'),
       sql<string>`case when ${given.html} = 1 then "bodyHtml" else '' end`.as('bodyHtml'),
       sql<string>`case when ${given.attachments} = 1 then "attachments" else '[]' end`.as('attachments'),
       sql<string | null>`case when ${given.headerTo} = 1 then "headerTo" end`.as('headerTo'),
       sql<string>`case when ${given.cc} = 1 then "cc" else '[]' end`.as('cc'),
       sql<string | null>`case when ${given.extracted} = 1 then "extracted" end`.as('extracted'),
-      sql<string | null>`substr("extracted", 1, ${given.reply})`.as('extractedBegin'),
+      sql<string | null>`substr("extracted", 1, cast(${given.reply} as integer))`.as('extractedBegin'),
       sql<string | null>`case when length("extracted") > ${given.tail}
-        then substr("extracted", length("extracted") - ${given.tail} + 1) else "extracted" end`.as(
+        then substr("extracted", length("extracted") - cast(${given.tail} as integer) + 1) else "extracted" end`.as(
         'extractedEnd',
       ),
     ])

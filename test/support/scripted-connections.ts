@@ -5,6 +5,8 @@ export interface Statement {
   readonly text: string
   readonly values: readonly unknown[]
   readonly name: string | undefined
+  /** What had been sent over that connection behind it, before it was answered. */
+  readonly behind: readonly string[]
   /** How many connections were taken before the one that it came over. */
   readonly connection: number
 }
@@ -35,6 +37,7 @@ export function scriptConnections(script: Script = () => undefined) {
     let standing: 'outside' | 'open' | 'failed' = 'outside'
     let before: Promise<unknown> = Promise.resolve()
     let isReleased = false
+    const sent: string[] = []
     mostInUse = Math.max(mostInUse, ++inUse)
 
     async function answer(statement: Statement): Promise<Answer> {
@@ -62,7 +65,10 @@ export function scriptConnections(script: Script = () => undefined) {
       },
       send(text, values = [], name) {
         if (isReleased) broken.push(`${text} over a connection that was released`)
-        const answered = before.then(() => answer({ text, values, name, connection }))
+        const place = sent.push(text)
+        const answered = before.then(() =>
+          answer({ text, values, name, connection, behind: sent.slice(place) }),
+        )
         before = answered.catch(() => {})
         return answered
       },

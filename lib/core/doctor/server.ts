@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
 import { openPostgres } from '../../store/postgres/pool.ts'
@@ -67,16 +66,11 @@ function faultsOf(state: ServerState, subject: string): Finding[] {
       'full_page_writes is off: after a power cut pages may be torn, unless the file system keeps them whole'
     found.push(finding('warning', 'database_unsafe', subject, message, 'full_page_writes = on'))
   }
-  const { readOnly, statementTimeout } = state
-  if (readOnly.value === 'on') {
+  const { readOnly } = state
+  if (readOnly.isOn) {
     const message =
       'it lets nobody write (default_transaction_read_only is on): no mail is taken or sent. Providers set it when the disk is full; make room first then'
     found.push(finding('error', 'database_read_only', subject, message, readOnly.resetPaste))
-  }
-  const timeoutMs = Number(statementTimeout.value)
-  if (timeoutMs > 0 && timeoutMs < limits.postgresQueryMs) {
-    const message = `statement_timeout ends what takes longer than ${timeoutMs} ms, and with it mail and requests that wait for others; mailboxd has bounds of its own`
-    found.push(finding('warning', 'database_timeout', subject, message, statementTimeout.resetPaste))
   }
   if (state.version < leastVersion * 10_000) {
     const message = `it is PostgreSQL ${Math.floor(state.version / 10_000)}; mailboxd is tried with ${leastVersion} and later`

@@ -5,7 +5,7 @@ import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { DataDirectoryBusy } from '../dialect/lock.ts'
 import { isOutage } from './reached.ts'
-import { connectTo, createServers, type Servers } from './servers.ts'
+import { connectTo, createServers, type Servers, statementTimeout } from './servers.ts'
 import { askTime, requireSameTime } from './state.ts'
 import { endSession, type NameParts, type Session, takeName, whoAmI } from './take-name.ts'
 import type { Judge } from './timeline.ts'
@@ -107,7 +107,7 @@ export async function lockNode(
 async function connect(servers: Servers, name: string) {
   const { client, url, timeline } = await connectTo(
     servers,
-    { application_name: name, lock_timeout: limits.postgresLockMs },
+    { application_name: name, lock_timeout: limits.postgresLockMs, statement_timeout: statementTimeout(0) },
     // So long after its machine is gone the server lets go of what it held.
     '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3',
   )

@@ -9,6 +9,7 @@ import { createSerialWrites, type Written } from '../transactions/serial.ts'
 import type { Turn } from '../transactions/turn.ts'
 import { askTogether } from './questions.ts'
 import { type Reaching, reachedOver } from './reached.ts'
+import { statementTimeout } from './servers.ts'
 
 // count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
 const types = {
@@ -65,6 +66,8 @@ export function openPostgres(
       application_name: 'mailboxd',
       // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
       query_timeout: queryMs,
+      // Ended by the server as well, which goes on with what a client gives up; whatever others have set for this role.
+      statement_timeout: statementTimeout(queryMs),
       // Ended by the server, so that it is known that nothing was done: what a client gives up goes on there, and is committed when the lock goes.
       // Writes wait for a moment alone (../transactions).
       lock_timeout: limits.postgresLockWaitMs,

@@ -123,12 +123,17 @@ export function reachedOver({ url, options, hold, judge, failed = () => {} }: Re
           stream.uncork()
         })
       }
+      /** By its name what a statement failed with last. */
+      const failures = new Map<string, unknown>()
       const query: Send = async (text, values = [], name) => {
         try {
           hold?.requireSteady()
           gather()
           return await client.query({ text, values: [...values], ...(name !== undefined && { name }) })
-        } catch (error) {
+        } catch (met) {
+          // One that fails before the server has planned it leaves those without a plan that were sent behind it: they fail for the same.
+          const error = (hasCode(met, noPlan) && name !== undefined && failures.get(name)) || met
+          if (name !== undefined) failures.set(name, error)
           if (!(error instanceof StorageUnreachable || isOutage(error))) throw StorageContended.of(error)
           isBroken = true
           return toOutage(error)
@@ -199,6 +204,11 @@ const serverCodes = /^(08...|57P0.|53...|58030|25006|25P03|26000|42P05)$/
 /** What pg says without a code. */
 const sentences =
   /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/
+
+/** invalid_sql_statement_name: there is no statement of this name. */
+const noPlan = '26000'
+const hasCode = (error: unknown, code: string) =>
+  error instanceof Error && 'code' in error && error.code === code
 
 /** Whether a failure is that of a server which is gone, or takes no writes. */
 export function isOutage(error: unknown): error is Error {

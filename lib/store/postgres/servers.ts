@@ -202,6 +202,9 @@ export function toldOf(error: Error): Error {
   return Object.assign(new Error(`${error.message || code}: ${hint}`, { cause: error }), { code })
 }
 
+/** What a session is told of how long a statement may take; node-postgres keeps the number 0, by which it takes as long as it takes, to itself. */
+export const statementTimeout = (ms: number) => String(ms) as unknown as number
+
 /**
  * Connects to the first of the servers that takes writes.
  * @param settings of the session, `-c name=value`, beside those that the URL has

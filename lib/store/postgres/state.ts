@@ -95,21 +95,20 @@ export async function toldForbidden(db: Db, error: unknown): Promise<unknown> {
   )
 }
 
-/** What sessions are set to without a word of their own. */
-interface ServerSetting {
-  readonly value: string
+/** Whether sessions take no writes without a word of their own. */
+interface ReadOnly {
+  readonly isOn: boolean
   /** What sets it back there. */
   readonly resetPaste: string
 }
 
-/** @param name of a setting, in the SQL of a constant */
-const settingIn = (name: string) => sql<ServerSetting>`(select json_build_object(
-  'value', "reset_val", 'resetPaste', case "source"
+const readOnly = sql<ReadOnly>`(select json_build_object(
+  'isOn', "reset_val" = 'on', 'resetPaste', case "source"
     when 'database' then 'alter database ' || quote_ident(current_database())
     when 'user' then 'alter role ' || quote_ident(current_user)
     when 'database user' then 'alter role ' || quote_ident(current_user) || ' in database ' || quote_ident(current_database())
     else 'alter system' end || ' reset ' || "name")
-  from pg_settings where "name" = ${sql.lit(name)})`
+  from pg_settings where "name" = 'default_transaction_read_only')`
 
 /** What a PostgreSQL server is and does, in its own words. */
 export interface ServerState extends Encoded {
@@ -119,10 +118,7 @@ export interface ServerState extends Encoded {
   readonly fullPageWrites: string
   readonly synchronousCommit: string
   readonly maxConnections: number
-  /** 'on': nothing can be written. */
-  readonly readOnly: ServerSetting
-  /** Milliseconds that a statement may take; '0': as long as it takes. */
-  readonly statementTimeout: ServerSetting
+  readonly readOnly: ReadOnly
   /** How far its clock is ahead of the one given, in milliseconds. */
   readonly aheadMs: number
 }
@@ -135,8 +131,7 @@ export async function findServerState(db: Db, clock: Clock): Promise<ServerState
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit",
     current_setting('max_connections')::int as "maxConnections",
-    ${settingIn('default_transaction_read_only')} as "readOnly",
-    ${settingIn('statement_timeout')} as "statementTimeout",
+    ${readOnly} as "readOnly",
     extract(epoch from clock_timestamp()) * 1000 as "clockMs"`.execute(db)
   const { clockMs, ...state } = rows[0]!
   const ahead = aheadMs(clock, askedMs, clockMs)

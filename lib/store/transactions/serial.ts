@@ -1,16 +1,21 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
-import type { WriteDb } from '../dialect/dialect.ts'
+import { together, type WriteDb } from '../dialect/dialect.ts'
 import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import { type Connection, isOfOldPlan } from './connection.ts'
+import { createPlaces } from './places.ts'
 
 /** A transaction that met another is done again this often before its failure is told. */
 const retries = 20
-/** From this time on it is done while nobody writes together: rows that are changed all the time would never let it through. */
+/** From this time on one comes after the other, on all nodes: who changes the same would meet each other each time. */
 const retriesBeside = 3
+/** From this time on it is done while nobody writes together: rows that they change all the time would never let it through. */
+const retriesTogether = 10
 
+/** The advisory lock of the one that comes after others because it met others so often. */
+const afterLock = 0x61667465
 /** The advisory lock that all hold in common who write together, and who is alone holds for itself. */
 export const togetherLock = 0x746f6765
 
@@ -34,8 +39,9 @@ export type WriteSerially = <T>(work: (db: WriteDb) => Promise<T>, written: Writ
 
 /**
  * Writes that are done each in a serializable transaction of its own, and again where it met another, each time after a somewhat longer pause. One
- * that needs what somebody keeps locked has no connection while it rests, and comes after those that have not met anybody.
- * @returns throws StorageContended where it met others each time
+ * that needs what somebody keeps locked has no connection while it rests, and comes after those that have not met anybody; so does one that met others
+ * again and again, of which one is done at a time.
+ * @returns throws StorageContended where it met others each time, or too many are before it that did
  */
 export function createSerialWrites({
   take,
@@ -43,93 +49,112 @@ export function createSerialWrites({
   lockWaitMs = limits.postgresLockWaitMs,
 }: SerialParts): WriteSerially {
   const places = createPlaces(connections)
+  /** Of those that come one after the other, which wait here for it, so that they have no connection. */
+  const turns = createPlaces(1)
   /** How many have met a lock and are not done. */
   let locked = 0
 
   return async (work, written) => {
-    /** From the first lock that was met; it ends the waiting. */
+    /** From when it first waits for others; it ends the waiting. */
     let late: AbortSignal | undefined
+    let isLocked = false
+    let leaveTurn: (() => void) | undefined
     try {
       for (let tried = 0; ; ) {
         const leave = await places.enter(late !== undefined)
+        let met: unknown
         try {
           const waitMs = locked > 0 ? limits.postgresLockAgainMs : limits.postgresLockTryMs
-          return await writeOnce(await take(), work, written, tried > retriesBeside, waitMs)
+          return await writeOnce(await take(), work, written, { tried, waitMs })
         } catch (error) {
+          met = error
           if (isLockKept(error) && !late?.aborted) {
-            if (!late) locked++
+            if (!isLocked) locked++
+            isLocked = true
             late ??= AbortSignal.timeout(lockWaitMs)
           } else if (!mayRepeat(error, tried++)) throw error
         } finally {
           leave()
         }
-        await (late ? pause(limits.postgresLockRestMs) : restAfter(tried))
+        await (isLockKept(met) ? pause(limits.postgresLockRestMs) : restAfter(tried))
+        if (tried > retriesBeside && !leaveTurn) {
+          late ??= AbortSignal.timeout(lockWaitMs)
+          leaveTurn = await turns.enterInTime(late)
+          if (!leaveTurn) throw met
+        }
       }
     } finally {
-      if (late) locked--
+      leaveTurn?.()
+      if (isLocked) locked--
     }
   }
 }
 
-/** @param isAlone whether nobody else writes together meanwhile */
+interface Try {
+  /** How often it was done before. */
+  readonly tried: number
+  /** How long a statement waits for a lock. */
+  readonly waitMs: number
+}
+
 async function writeOnce<T>(
   connection: Connection,
   work: (db: WriteDb) => Promise<T>,
   { writeLeft, committed }: Written,
-  isAlone: boolean,
-  waitMs: number,
+  { tried, waitMs }: Try,
 ): Promise<T> {
-  const { send } = connection
+  const notices: Notices = new Map()
+  const begin = tried > retriesBeside ? beginAfterOthers : beginBeside
   try {
-    // Before the transaction, which sees what is committed when it first asks.
-    if (isAlone) await lockOutOthers(send, waitMs)
-    try {
-      const notices: Notices = new Map()
-      const value = await transact(connection, waitMs, async db => {
-        gatherNotices(db, notices)
-        const left = noRows()
-        gatherRows(db, left)
-        const made = await work(db)
-        await writeLeft(db, left)
-        return made
-      })
-      committed(notices)
-      return value
-    } finally {
-      if (isAlone) await send('select pg_advisory_unlock($1)', [togetherLock]).catch(() => {})
-    }
+    const end = begin(connection.send, waitMs, tried > retriesTogether)
+    const value = await transact(connection, end, async db => {
+      gatherNotices(db, notices)
+      const left = noRows()
+      gatherRows(db, left)
+      const made = await work(db)
+      await writeLeft(db, left)
+      return made
+    })
+    committed(notices)
+    return value
   } finally {
     connection.release()
   }
 }
 
-/** Those who write together wait for who waits for this, so that it is for a moment alone. */
-async function lockOutOthers(send: Connection['send'], waitMs: number): Promise<void> {
-  send(`set lock_timeout = ${waitMs}`).catch(() => {})
-  const locked = send('select pg_advisory_lock($1)', [togetherLock])
-  send('reset lock_timeout').catch(() => {})
-  await locked
+/** What a transaction begins with has been sent. */
+interface BegunTransaction {
+  /** Resolves when it may go on. */
+  readonly begun: Promise<unknown>
+  /** Sends what belongs to its end, behind that. */
+  end(): Promise<unknown>
 }
 
-/** So many at once; who has to wait comes in his order, those that `enter` calls late behind all others. */
-function createPlaces(count: number) {
-  const waiting: { readonly come: () => void; readonly isLate: boolean }[] = []
-  let free = count
-  const leave = () => {
-    free++
-    const next = waiting.findIndex(({ isLate }) => !isLate)
-    const [one] = waiting.splice(Math.max(next, 0), 1)
-    if (one) {
-      free--
-      one.come()
-    }
-  }
+const beginSerializable = 'begin isolation level serializable'
+
+function beginBeside(send: Connection['send'], waitMs: number): BegunTransaction {
+  // They go with the first that is waited for, which fails where these do.
+  for (const text of [beginSerializable, `set local lock_timeout = ${waitMs}`]) send(text).catch(() => {})
+  return { begun: Promise.resolve(), end: async () => {} }
+}
+
+/**
+ * Takes locks before the transaction, which sees what is committed when it first asks, and lets go of them after it. The begin travels with them, and what
+ * lets them go with the commit: a process that stands still while it has them stands in a transaction, which the server ends.
+ * @param isAlone whether those who write together wait for it, too
+ */
+function beginAfterOthers(send: Connection['send'], waitMs: number, isAlone: boolean): BegunTransaction {
+  // Others are before it for as long as a connection waits for a lock.
+  const asked = [send('select pg_advisory_lock($1)', [afterLock]), send(`set lock_timeout = ${waitMs}`)]
+  // Who waits for this has all others wait behind it, as long as one that stands still has it in common.
+  if (isAlone) asked.push(send('select pg_advisory_lock($1)', [togetherLock]))
+  const begun = Promise.all([...asked, send(beginSerializable)])
+  begun.catch(() => {})
   return {
-    async enter(isLate: boolean): Promise<() => void> {
-      if (free > 0) free--
-      else await new Promise<void>(come => waiting.push({ come, isLate }))
-      return leave
-    },
+    begun,
+    // What was taken outlasts a statement that failed.
+    end: () =>
+      Promise.all([send('select pg_advisory_unlock_all()'), send('reset lock_timeout')]).catch(() => {}),
   }
 }
 
@@ -141,18 +166,16 @@ export async function restAfter(tried: number): Promise<void> {
 /** Does work in a transaction, which is undone where the work throws. */
 async function transact<T>(
   { db, send }: Connection,
-  waitMs: number,
+  { begun, end }: BegunTransaction,
   work: (db: WriteDb) => Promise<T>,
 ): Promise<T> {
-  // They go with the first that is waited for, which fails where these do.
-  for (const text of ['begin isolation level serializable', `set local lock_timeout = ${waitMs}`])
-    send(text).catch(() => {})
   try {
+    await begun
     const value = await work(db)
-    await commit(send)
+    await together([commit(send), end()])
     return value
   } catch (error) {
-    await send('rollback').catch(() => {})
+    await Promise.all([send('rollback').catch(() => {}), end()])
     throw error
   }
 }

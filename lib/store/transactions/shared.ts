@@ -126,8 +126,8 @@ async function hold(send: Connection['send'], all: readonly Held[], lockMs: numb
   const inboxes = sorted(all.flatMap(({ inboxes = [] }) => inboxes))
   const messages = sorted(all.flatMap(({ messages = [] }) => messages))
   await send(
-    // What is asked first is done first, so how long each of the others waits.
-    `select set_config('lock_timeout', $5, true), pg_advisory_xact_lock_shared($1::bigint),
+    // What is asked first is done first, so how long each of the others waits. Who is alone is alone for a moment, in which nobody else comes to anything either.
+    `select pg_advisory_xact_lock_shared($1::bigint), set_config('lock_timeout', $5, true),
       (select count(pg_advisory_xact_lock(hashtextextended(one, 0))) from unnest($2::text[]) as "all"(one)),
       (select count(*) from (select 1 from "inbox" where "id" = any($3::text[]) order by "id" for no key update) as locked),
       (select count(*) from (select 1 from "message" where "id" = any($4::text[]) order by "id" for no key update) as locked)`,

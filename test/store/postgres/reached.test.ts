@@ -25,3 +25,28 @@ t.test(
     t.not((await ask('select 1')).pid, first.pid)
   },
 )
+
+t.test(
+  'what is sent under one name behind a failure of its transaction fails by that, and is asked anew after it',
+  { skip: without('postgres') },
+  async t => {
+    const failed: string[] = []
+    const pool = openPostgres(await newPostgresDatabase(), 1, { failed: one => failed.push(one.message) })
+    t.teardown(pool.close)
+    const { send, release } = await pool.take()
+    const named = () => send('select pg_backend_pid() as pid', [], 'named')
+    const sent = [send('begin'), send('select 1 / 0'), named(), named(), send('rollback'), named()]
+    const ended = await Promise.allSettled(sent)
+    t.strictSame(
+      ended.map(one => (one.status === 'rejected' ? one.reason.code : one.status)),
+      ['fulfilled', '22012', '25P02', '25P02', 'fulfilled', '25P02'],
+    )
+    const { rows: before } = await named()
+    release()
+    const again = await pool.take()
+    const { rows: after } = await again.send('select pg_backend_pid() as pid', [], 'named')
+    again.release()
+    t.strictSame(after, before, 'over the same connection')
+    t.strictSame(failed, [], 'nobody is told of an outage')
+  },
+)

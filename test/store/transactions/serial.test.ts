@@ -81,33 +81,98 @@ t.test('who has met a lock comes behind those that have not, and is waited for s
   t.strictSame(server.broken, [])
 })
 
-t.test('who meets others all the time is alone for once, and lets them in again', async t => {
-  const server = scriptConnections()
+t.test('who meets others all the time comes after others, then is alone, and lets them in again', async t => {
+  const behind: (readonly [string, readonly string[]])[] = []
+  const server = scriptConnections(statement => {
+    if (/advisory_lock|commit/.test(statement.text)) behind.push([statement.text, statement.behind])
+    return undefined
+  })
   const write = createSerialWrites({ take: server.take, connections: 1 })
   let tried = 0
   const notices: string[] = []
   const conflicting = write(
     async db => {
       notice(db, 'mail', String(++tried))
-      if (tried <= 4) throw serverError('40001')
+      if (tried <= 11) throw serverError('40001')
       return tried
     },
     { ...written, committed: all => void notices.push(...all.get('mail')!) },
   )
-  t.equal(await conflicting, 5)
-  t.strictSame(notices, ['5'], 'of what was undone nobody is told')
-  const locks = server.said.flatMap((text, n) => (text.includes('pg_advisory') ? n : []))
-  t.equal(locks.length, 2)
-  const [locked, unlocked] = locks
-  t.strictSame(server.said.slice(locked! - 1, unlocked! + 1), [
-    `set lock_timeout = ${limits.postgresLockTryMs}`,
-    'select pg_advisory_lock($1)',
-    'reset lock_timeout',
+  t.equal(await conflicting, 12)
+  t.strictSame(notices, ['12'], 'of what was undone nobody is told')
+  const beside = [
     'begin isolation level serializable',
     `set local lock_timeout = ${limits.postgresLockTryMs}`,
-    'commit',
-    'select pg_advisory_unlock($1)',
-  ])
+    'rollback',
+  ]
+  const [lock, wait] = ['select pg_advisory_lock($1)', `set lock_timeout = ${limits.postgresLockTryMs}`]
+  const begin = 'begin isolation level serializable'
+  const end = ['select pg_advisory_unlock_all()', 'reset lock_timeout']
+  const after = [lock, wait, begin, 'rollback', ...end]
+  const alone = [lock, wait, lock, begin, 'commit', ...end]
+  const times = (count: number, texts: readonly string[]) => Array.from({ length: count }, () => texts).flat()
+  t.strictSame(server.said, [...times(4, beside), ...times(7, after), ...alone])
+  for (const [text, sent] of behind) {
+    const wanted = text === 'commit' ? end : [begin]
+    t.strictSame(
+      wanted.filter(one => !sent.includes(one)),
+      [],
+      `who stands still after ${text} is in a transaction, or has no lock`,
+    )
+  }
+  t.strictSame(server.broken, [])
+})
+
+t.test(
+  'of those that met others again and again one is tried at a time, and they wait over no connection',
+  async t => {
+    const server = scriptConnections()
+    const write = createSerialWrites({ take: server.take, connections: 4 })
+    const ends = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
+    const tries = [0, 0, 0]
+    const order: number[] = []
+    const all = ends.map(({ promise }, n) =>
+      write(async () => {
+        if (tries[n]!++ < 4) throw serverError('40001')
+        order.push(n)
+        await promise
+      }, written),
+    )
+    for (let done = 0; done < 3; done++) {
+      await until('one more is tried', () => order.length === done + 1)
+      t.equal(server.inUse(), 1)
+      ends[order[done]!]!.resolve()
+    }
+    await Promise.all(all)
+    t.strictSame(server.broken, [])
+  },
+)
+
+t.test('who waits for those before it for too long is told what it met', async t => {
+  const server = scriptConnections()
+  const write = createSerialWrites({ take: server.take, connections: 4, lockWaitMs: 30 })
+  const held = Promise.withResolvers<void>()
+  let tried = 0
+  let isHeld = false
+  const first = write(async () => {
+    if (tried++ < 4) throw serverError('40001')
+    isHeld = true
+    await held.promise
+  }, written)
+  await until('the first to be at it', () => isHeld)
+  const second = write(async () => {
+    throw serverError('40001')
+  }, written)
+  let told: unknown
+  second.catch(error => {
+    told = error
+  })
+  await until('the second to be told', () => told)
+  t.match(told, { code: '40001' })
+  held.resolve()
+  await first
+  const third = write(async () => 'done', written)
+  t.equal(await third, 'done')
   t.strictSame(server.broken, [])
 })
 
