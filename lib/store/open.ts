@@ -14,8 +14,8 @@ import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
-import type { NodeHold } from './postgres/hold.ts'
-import type { Hold, Reaching } from './postgres/reached.ts'
+import type { StoreOutage } from './postgres/hold.ts'
+import type { Hold } from './postgres/reached.ts'
 import { requireUtf8, toldForbidden } from './postgres/state.ts'
 import type { RoomWatch } from './room-watch.ts'
 import { optimizeIndex } from './search/full-text.ts'
@@ -103,7 +103,7 @@ export interface StoreParts {
   /** Of a daemon on a server its name, in which it holds its lock there: beside others it brings the schema up to date as far as they can go on. */
   readonly node?: string
   /** What a server is asked with, and who is told that it can not be; nothing of that with a file. */
-  readonly outage?: Pick<Reaching, 'judge' | 'failed'> & { readonly hold?: NodeHold }
+  readonly outage?: StoreOutage
   /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
   readonly isTarget?: boolean
 }

@@ -6,9 +6,9 @@ import type { WriteDb } from './dialect/dialect.ts'
 import { createListeners, type Notices } from './dialect/notices.ts'
 import type { IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
-import type { StoreParts } from './open.ts'
 import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
+import type { StoreOutage } from './postgres/hold.ts'
 import { openPostgres, writersOf } from './postgres/pool.ts'
 import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
@@ -19,7 +19,7 @@ interface ServerParts {
   readonly meter: Meter
   /** How many connections it is asked over. */
   readonly connections?: number | undefined
-  readonly outage?: StoreParts['outage'] | undefined
+  readonly outage?: StoreOutage | undefined
 }
 
 /** The database of a server: what SQLite leaves to this process is the server's. */

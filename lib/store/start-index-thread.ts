@@ -23,8 +23,8 @@ export function startIndexThread(
   return keepThread<IndexTrouble>({
     begin(isFirst) {
       const workerData: IndexThreadData = { ...where, held: hold?.held, isFirst }
-      const entry = threadEntry('store/index-thread')
-      const worker = new Worker(entry, { name: 'index', workerData, resourceLimits })
+      const options = { name: 'index', workerData, resourceLimits }
+      const worker = new Worker(threadEntry('store/index-thread'), options)
       const followNoMore = hold?.onChange(held => worker.postMessage({ held } satisfies ToIndexThread))
       worker.once('exit', () => followNoMore?.())
       return worker

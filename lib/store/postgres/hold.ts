@@ -4,7 +4,7 @@ import type { HeldServer } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
 import { lockNode, type NodeLock } from './lock.ts'
-import type { Hold } from './reached.ts'
+import type { Hold, Reaching } from './reached.ts'
 import { createServers, findNewerTimeline } from './servers.ts'
 import { OwnSessions } from './take-name.ts'
 import { keepNewestTimeline, OldPrimary } from './timeline.ts'
@@ -20,6 +20,9 @@ export interface NodeHold extends Hold {
   letOthersStart(): Promise<void>
   release(): Promise<void>
 }
+
+/** How a store reaches its server: who judges the server, who is told that it can't be asked, and what must be held meanwhile. */
+export type StoreOutage = Pick<Reaching, 'judge' | 'failed'> & { readonly hold?: NodeHold }
 
 export interface HoldParts {
   /** As of `openStore`. */

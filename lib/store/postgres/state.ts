@@ -76,12 +76,16 @@ export async function toldForbidden(db: Db, error: unknown): Promise<unknown> {
     schema: string | null
     path: string
     mayCreate: boolean
+    isThere: boolean
   }>`select
     quote_ident(current_user) as "user", quote_ident(current_database()) as "database",
     current_schema() as "schema", current_setting('search_path') as "path",
-    coalesce(has_schema_privilege(current_schema(), 'create'), false) as "mayCreate"`.execute(db)
-  const { user, database, schema, path, mayCreate } = rows[0]!
-  if (schema === null) {
+    coalesce(has_schema_privilege(current_schema(), 'create'), false) as "mayCreate",
+    exists (select from pg_namespace where nspname in (
+      select replace(trim(both '"' from trim(named)), '$user', current_user)
+      from unnest(string_to_array(current_setting('search_path'), ',')) named)) as "isThere"`.execute(db)
+  const { user, database, schema, path, mayCreate, isThere } = rows[0]!
+  if (schema === null && !isThere) {
     return new SchemaFault(
       `no schema that search_path names (${path}) is there for the user ${user}: alter role ${user} in database ${database} set search_path = public, or the schema that the tables are in`,
       { cause: error },
