@@ -45,10 +45,10 @@ export async function judge(
   patterns: readonly { source: string; flags: string }[],
 ): Promise<Map<string, Verdict>> {
   const verdicts = new Map<string, Verdict>()
-  const left = patterns.values()
+  const left = [...patterns]
   const askInTurn = async () => {
     for (;;) {
-      const some = left.take(askedAtOnce).toArray()
+      const some = left.splice(0, askedAtOnce)
       if (some.length === 0) return
       const answers = JSON.parse(await runChild('judge-patterns.ts', JSON.stringify(some)))
       for (const { pattern, fault } of answers) verdicts.set(pattern, fault)
