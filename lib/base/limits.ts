@@ -84,7 +84,7 @@ export const limits = {
   /** How often the doctor looks whether they have. */
   nodeLookMs: 100,
   /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
-  bellRestMs: 10,
+  bellRestMs: 25,
   bellAgainMs: 1_000,
   /** For how long another node that may have ended keeps one from starting that does not see its files. */
   nodeSeenMs: 60_000,
