@@ -47,12 +47,14 @@ export const limits = {
   /**
    * How long a write waits for what others keep locked: longer than a node that stands still in a transaction keeps it, and so much shorter than
    * who brings mail waits that what began before the first of these times is over by then. A statement waits for a moment alone, so that a connection is
-   * there for others: after that the write is done again, with rests between, and does not wait again for as long.
+   * there for others: after that the write is done again, with rests between, and does not wait again for as long. Who wants to be alone waits for a
+   * moment as well, in which nobody else begins to write.
    */
   mailBegunMs: 8_000,
   postgresLockWaitMs: 11_000,
   postgresLockTryMs: 400,
   postgresLockAgainMs: 20,
+  postgresTogetherTryMs: 200,
   postgresLockRestMs: 100,
   /** Connections of a pool that writes which have one for themselves leave to others, where there are so many. */
   postgresLeftConnections: 2,
@@ -82,7 +84,7 @@ export const limits = {
   /** How often the doctor looks whether they have. */
   nodeLookMs: 100,
   /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
-  bellRestMs: 10,
+  bellRestMs: 25,
   bellAgainMs: 1_000,
   /** For how long another node that may have ended keeps one from starting that does not see its files. */
   nodeSeenMs: 60_000,

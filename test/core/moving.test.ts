@@ -182,7 +182,8 @@ t.test('a user who may make no tables is told, with what mends it', { skip }, as
   await ask(url, `alter role modest in database ${name} set search_path = mail`)
   const nowhere = {
     name: 'SchemaFault',
-    message: /^no schema that search_path names \(mail\) .*: alter role modest in database \w+ set search_path = public/,
+    message:
+      /^no schema that search_path names \(mail\) .*: alter role modest in database \w+ set search_path = public/,
   }
   await t.rejects(move(modest), nowhere)
   await ask(url, `alter role modest in database ${name} reset search_path`)

@@ -145,9 +145,15 @@ function beginBeside(send: Connection['send'], waitMs: number): BegunTransaction
  */
 function beginAfterOthers(send: Connection['send'], waitMs: number, isAlone: boolean): BegunTransaction {
   // Others are before it for as long as a connection waits for a lock.
-  const asked = [send('select pg_advisory_lock($1)', [afterLock]), send(`set lock_timeout = ${waitMs}`)]
-  // Who waits for this has all others wait behind it, as long as one that stands still has it in common.
-  if (isAlone) asked.push(send('select pg_advisory_lock($1)', [togetherLock]))
+  const asked = [send('select pg_advisory_lock($1)', [afterLock])]
+  if (isAlone)
+    // All others wait behind who waits for this, and one that has it in common may stand still.
+    asked.push(
+      send(`set lock_timeout = ${limits.postgresTogetherTryMs}`),
+      send('select pg_advisory_lock($1)', [togetherLock]),
+    )
+  // The same is so of rows, while they wait for who is alone.
+  asked.push(send(`set lock_timeout = ${isAlone ? limits.postgresLockAgainMs : waitMs}`))
   const begun = Promise.all([...asked, send(beginSerializable)])
   begun.catch(() => {})
   return {

@@ -1,10 +1,9 @@
 import { limits } from '../../base/limits.ts'
-import type { Held } from '../dialect/held.ts'
-import { namesOf } from './chains.ts'
 
 /** A write that needs what somebody keeps locked. */
 export interface Aside {
-  readonly held: Held
+  /** What it holds. */
+  readonly names: readonly string[]
   /** Since when it waits. */
   readonly sinceMs: number
 }
@@ -16,25 +15,27 @@ export interface Aside {
 export interface SetAside<One extends Aside> {
   readonly size: number
   add(one: One): void
-  /** Who waits for his try for longest of those that may be tried now, until `rest` or `remove`; a number where none may for so many milliseconds. */
-  next(): One | number
+  /**
+   * Who waits for his try for longest of those that may be tried now; a number where none may for so many milliseconds.
+   * @param underWay what is held, but for a moment
+   */
+  next(underWay: ReadonlySet<string>): One | number
   /** It was tried in vain: neither it is tried for a moment, nor what holds something in common with it. */
   rest(one: One): void
   remove(one: One): void
-  /** What it held is free: gives those that hold something in common with it and are not being tried, which are set aside no longer. */
+  /** What it held is free: gives those that hold something in common with it, which are set aside no longer. */
   free(one: One): One[]
   /** Whether some of this is held by what is set aside, or was lately. */
-  isSuspect(held: Held): boolean
+  isSuspect(names: readonly string[]): boolean
   /** Those that wait for too long. */
   late(): One[]
 }
 
 export function createSetAside<One extends Aside>(monotonicMs: () => number): SetAside<One> {
-  /** With what each holds, and when it may be tried. */
-  const waiting = new Map<One, { readonly names: readonly string[]; atMs: number }>()
+  /** With when each may be tried. */
+  const waiting = new Map<One, number>()
   /** What may be locked, and when it may be tried. */
   const suspects = new Map<string, number>()
-  let tried: One | undefined
 
   function suspect(names: readonly string[], atMs: number): void {
     // What nobody asked for any more since is forgotten.
@@ -48,44 +49,38 @@ export function createSetAside<One extends Aside>(monotonicMs: () => number): Se
       return waiting.size
     },
     add(one) {
-      const names = namesOf(one.held)
       const atMs = monotonicMs()
-      waiting.set(one, { names, atMs })
-      suspect(names, atMs)
+      waiting.set(one, atMs)
+      suspect(one.names, atMs)
     },
-    next() {
+    next(underWay) {
       const now = monotonicMs()
       let soonestMs = Infinity
       let first: { readonly one: One; readonly atMs: number } | undefined
-      for (const [one, { names, atMs }] of waiting) {
+      for (const [one, atMs] of waiting) {
+        const { names } = one
+        if (names.some(name => underWay.has(name))) continue
         const dueMs = Math.max(atMs, ...names.map(name => suspects.get(name) ?? 0))
         if (dueMs > now) soonestMs = Math.min(soonestMs, dueMs - now)
         // Those that rested are behind those that were not tried: many that stay locked would have all turns among them.
         else if (!first || atMs < first.atMs) first = { one, atMs }
       }
-      tried = first?.one
-      return tried ?? soonestMs
+      return first?.one ?? soonestMs
     },
     rest(one) {
-      tried = undefined
-      const known = waiting.get(one)!
-      known.atMs = monotonicMs() + limits.postgresLockRestMs
-      suspect(known.names, known.atMs)
+      const atMs = monotonicMs() + limits.postgresLockRestMs
+      waiting.set(one, atMs)
+      suspect(one.names, atMs)
     },
     remove: one => void waiting.delete(one),
     free(one) {
-      const names = new Set(namesOf(one.held))
+      const names = new Set(one.names)
       for (const name of names) suspects.delete(name)
-      // What is being tried comes to its end there, or it would be done twice.
-      const freed = [...waiting].filter(([other, own]) => {
-        return other !== tried && own.names.some(name => names.has(name))
-      })
-      return freed.map(([other]) => {
-        waiting.delete(other)
-        return other
-      })
+      const freed = [...waiting.keys()].filter(other => other.names.some(name => names.has(name)))
+      for (const other of freed) waiting.delete(other)
+      return freed
     },
-    isSuspect: held => suspects.size > 0 && namesOf(held).some(name => suspects.has(name)),
+    isSuspect: names => suspects.size > 0 && names.some(name => suspects.has(name)),
     late() {
       const now = monotonicMs()
       return [...waiting.keys()].filter(one => now - one.sinceMs >= limits.postgresLockWaitMs)

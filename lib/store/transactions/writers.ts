@@ -4,6 +4,7 @@ import { StorageContended } from '../../base/storage-fault.ts'
 import type { WriteDb } from '../dialect/dialect.ts'
 import type { Held } from '../dialect/held.ts'
 import type { Notices } from '../dialect/notices.ts'
+import { namesOf } from './chains.ts'
 import type { Connection } from './connection.ts'
 import { isLockKept, mayRepeat, restAfter, type Written } from './serial.ts'
 import { createSetAside } from './set-aside.ts'
@@ -12,15 +13,16 @@ import { LeftFailed, type SharedWrite, Told, transactTogether, Untold } from './
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
 
-interface Waiting extends Omit<SharedWrite, 'held'> {
-  readonly asks: () => Held
+/** A write that has said what it holds. */
+interface Asked extends SharedWrite {
+  readonly names: readonly string[]
   readonly sinceMs: number
   /** How often it was undone: then it has a transaction of its own. */
   readonly tried: number
 }
 
-/** A write that begins. */
-type Begun = Waiting & SharedWrite
+/** A write that is asked what it holds when it may begin. */
+type Unasked = Omit<Asked, 'held' | 'names'> & { readonly asks: () => Held }
 
 export interface Writers {
   /**
@@ -44,30 +46,37 @@ export interface WritersParts extends Written {
 /**
  * Writes that wait go into one transaction of one of a few connections, as on SQLite; one that throws is undone alone. What they hold is locked first, by one statement and in one order, so that none of two groups waits for the other.
  * One that meets another transaction all the same is undone, and each of its writes is done again alone. One that waits for a lock for longer than a moment is undone as
- * well, and its writes are set aside: each is tried alone, again and again, beside those that hold nothing of it.
+ * well, and its writes are set aside: each is tried alone, again and again, beside those that hold nothing of it. What is under way over one connection is not
+ * waited for over another: who holds something of it waits here, for its place in the order.
  */
 export function createWriters(parts: WritersParts): Writers {
   const { take, connections, writeLeft, committed, transacted, monotonicMs } = parts
-  const waiting: Waiting[] = []
+  const waiting: (Unasked | Asked)[] = []
   const lanes = new Set<Promise<void>>()
-  const aside = createSetAside<Begun>(monotonicMs)
+  /** What is held by transactions that are under way. */
+  const underWay = new Set<string>()
+  const aside = createSetAside<Asked>(monotonicMs)
   let trying: Promise<void> | undefined
   let resting = 0
   /** How many writes have savepoints from now on, because one has thrown: most do not, and a savepoint is two statements. */
   let careful = 0
   let lastBegan = 0
   let isLater = false
+  /** Whether one of the lanes has not taken anything yet. */
+  let isStarting = false
 
   function wake(): void {
-    if (waiting.length === 0 || lanes.size >= connections) return
+    if (waiting.length === 0 || isStarting || lanes.size >= connections) return
     const besideMs = lanes.size === 0 ? 0 : lastBegan + limits.postgresBesideMs - monotonicMs()
     if (besideMs > 0) {
       if (!isLater) setTimeout(wakeLater, besideMs)
       isLater = true
       return
     }
-    lastBegan = monotonicMs()
+    if (!waiting.some(mayBegin)) return
+    isStarting = true
     const lane: Promise<void> = writeWaiting().finally(() => {
+      isStarting = false
       lanes.delete(lane)
       // What was put while this one ended.
       wake()
@@ -80,10 +89,13 @@ export function createWriters(parts: WritersParts): Writers {
     wake()
   }
 
+  /** Whether it is not known to hold something that is under way. */
+  const mayBegin = (one: Unasked | Asked) => !('names' in one) || !one.names.some(name => underWay.has(name))
+
   async function writeWaiting(): Promise<void> {
     // After the callbacks of this turn of the event loop, so that writes of many sessions meet in one transaction.
     await new Promise<void>(resolve => setImmediate(resolve))
-    if (waiting.length === 0) return
+    if (!waiting.some(mayBegin)) return
     let connection: Connection
     try {
       connection = await take()
@@ -92,10 +104,13 @@ export function createWriters(parts: WritersParts): Writers {
       return
     }
     try {
-      while (waiting.length > 0) {
-        const batch = takeSome()
+      for (let batch = takeSome(); batch.length > 0; batch = takeSome()) {
+        isStarting = false
         lastBegan = monotonicMs()
-        if (batch.length > 0) await write(connection, batch, limits.postgresLockTryMs, setAside)
+        const written = write(connection, batch, limits.postgresLockTryMs, setAside)
+        // For what is not among them, should it take long.
+        wake()
+        await written
       }
     } catch (error) {
       // The connection may be broken; who waits is told by the next one that is taken.
@@ -105,23 +120,44 @@ export function createWriters(parts: WritersParts): Writers {
     }
   }
 
-  function takeSome(): Begun[] {
-    const alone = waiting.findIndex(({ tried }) => tried > 0)
-    const count = alone === 0 ? 1 : Math.min(writesPerTransaction, alone < 0 ? waiting.length : alone)
-    const begun = waiting.splice(0, count).flatMap(one => {
-      try {
-        return [{ ...one, held: one.asks() }]
-      } catch (error) {
-        one.reject(error)
-        return []
+  /** Takes those that may go together now, in their order: who holds what is under way waits, and those behind him that hold something of it. */
+  function takeSome(): Asked[] {
+    const begun: Asked[] = []
+    const suspects: Asked[] = []
+    const left: Asked[] = []
+    const heldBefore = new Set<string>()
+    let seen = 0
+    while (seen < waiting.length && begun.length < writesPerTransaction && !begun[0]?.tried) {
+      const one = ask(waiting[seen++]!)
+      if (!one) continue
+      const { names, tried } = one
+      const isLeft =
+        (tried > 0 && begun.length > 0) || names.some(name => underWay.has(name) || heldBefore.has(name))
+      if (aside.isSuspect(names)) suspects.push(one)
+      else if (!isLeft) begun.push(one)
+      else {
+        left.push(one)
+        for (const name of names) heldBefore.add(name)
       }
-    })
-    const suspects = begun.filter(({ held }) => aside.isSuspect(held))
+    }
+    waiting.splice(0, seen, ...left)
     setAside(suspects)
-    return suspects.length === 0 ? begun : begun.filter(one => !suspects.includes(one))
+    return begun
   }
 
-  function setAside(begun: readonly Begun[]): void {
+  function ask(one: Unasked | Asked): Asked | undefined {
+    if ('names' in one) return one
+    const { asks, ...write } = one
+    try {
+      const held = asks()
+      return { ...write, held, names: namesOf(held) }
+    } catch (error) {
+      one.reject(error)
+      return undefined
+    }
+  }
+
+  function setAside(begun: readonly Asked[]): void {
     for (const one of begun) {
       if (one.held.isDivisible) one.reject(keptLocked())
       else aside.add(one)
@@ -137,7 +173,7 @@ export function createWriters(parts: WritersParts): Writers {
   async function tryAside(): Promise<void> {
     while (aside.size > 0) {
       for (const one of aside.late()) end(one, keptLocked())
-      const next = aside.next()
+      const next = aside.next(underWay)
       if (typeof next === 'number') {
         if (aside.size > 0) await pause(Math.min(next, limits.postgresLockRestMs))
         continue
@@ -160,7 +196,7 @@ export function createWriters(parts: WritersParts): Writers {
     }
   }
 
-  function end(one: Begun, error: unknown): void {
+  function end(one: Asked, error: unknown): void {
     aside.remove(one)
     one.reject(error)
   }
@@ -172,11 +208,16 @@ export function createWriters(parts: WritersParts): Writers {
    */
   async function write(
     connection: Connection,
-    batch: readonly Begun[],
+    batch: readonly Asked[],
     lockMs: number,
-    locked: (batch: readonly Begun[]) => void,
+    locked: (batch: readonly Asked[]) => void,
   ): Promise<void> {
     const began = monotonicMs()
+    const names = batch.flatMap(one => one.names)
+    for (const name of names) underWay.add(name)
+    const over = () => {
+      for (const name of names) underWay.delete(name)
+    }
     const notices: Notices = new Map()
     let settle: (() => void)[]
     try {
@@ -188,6 +229,7 @@ export function createWriters(parts: WritersParts): Writers {
         () => true,
         () => false,
       )
+      over()
       const [one] = batch
       const isLocked = isLockKept(error)
       if (!isLocked) for (const known of batch) aside.remove(known)
@@ -198,13 +240,15 @@ export function createWriters(parts: WritersParts): Writers {
         careful = 2 * writesPerTransaction
         waiting.unshift(...batch)
       } else for (const { reject } of batch) reject(error instanceof Told ? error.cause : error)
+      wake()
       if (!undone) throw error
       return
     }
+    over()
     transacted(batch.length, monotonicMs() - began)
     for (const one of batch) {
       aside.remove(one)
-      if (aside.isSuspect(one.held)) waiting.push(...aside.free(one))
+      if (aside.isSuspect(one.names)) waiting.push(...aside.free(one))
     }
     committed(notices)
     for (const one of settle) one()
@@ -212,7 +256,7 @@ export function createWriters(parts: WritersParts): Writers {
   }
 
   /** Has each done again, alone, after a pause. */
-  function repeat(batch: readonly Waiting[]): void {
+  function repeat(batch: readonly Asked[]): void {
     resting++
     void restAfter(batch[0]!.tried).then(() => {
       resting--

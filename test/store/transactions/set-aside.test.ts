@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
-import type { Held } from '../../../lib/store/dialect/held.ts'
 import { createSetAside } from '../../../lib/store/transactions/set-aside.ts'
 import { createWriters } from '../../../lib/store/transactions/writers.ts'
 import { lockKept, type Statement, scriptConnections } from '../../support/scripted-connections.ts'
@@ -10,14 +9,14 @@ import { until } from '../../support/until.ts'
 /** What is set aside, at times that the test says. */
 function openSetAside() {
   let now = 1_000_000
-  const aside = createSetAside<{ name: string; held: Held; sinceMs: number }>(() => now)
+  const aside = createSetAside<{ name: string; names: string[]; sinceMs: number }>(() => now)
   const put = (name: string, ...names: string[]) => {
-    const one = { name, held: { names }, sinceMs: now }
+    const one = { name, names, sinceMs: now }
     aside.add(one)
     return one
   }
-  const next = () => {
-    const one = aside.next()
+  const next = (...underWay: string[]) => {
+    const one = aside.next(new Set(underWay))
     return typeof one === 'number' ? one : one.name
   }
   const pass = (ms: number) => {
@@ -55,7 +54,7 @@ t.test(
     put('free', 'f')
     const tried: string[] = []
     while (tried.at(-1) !== 'free' && tried.length < 20) {
-      const one = aside.next()
+      const one = aside.next(new Set())
       if (typeof one === 'number') break
       tried.push(one.name)
       aside.rest(one)
@@ -66,22 +65,24 @@ t.test(
   },
 )
 
-t.test('what it held is free for all but who is being tried', async t => {
+t.test('what it held is free for all who hold something of it', async t => {
   const { aside, put, next } = openSetAside()
-  const tried = put('tried', 'a')
-  const like = put('like it', 'a', 'b')
+  const [one, like] = [put('one', 'a'), put('like it', 'a', 'b')]
   put('other', 'c')
-  t.equal(next(), 'tried')
-  t.ok(aside.isSuspect({ names: ['b'] }))
-  t.strictSame(aside.free(like), [like])
-  t.equal(aside.size, 2)
-  t.notOk(aside.isSuspect({ names: ['a', 'b'] }))
-  t.ok(aside.isSuspect({ names: ['c'] }))
-  // From its rest on it may go with the others.
-  aside.rest(tried)
-  t.ok(aside.isSuspect({ names: ['a'] }))
-  t.strictSame(aside.free(like), [tried])
-  t.equal(aside.size, 1)
+  t.ok(aside.isSuspect(['b']))
+  t.strictSame(aside.free(like), [one, like])
+  t.notOk(aside.isSuspect(['a', 'b']))
+  t.ok(aside.isSuspect(['c']))
+  t.equal(next(), 'other')
+})
+
+t.test('what another has under way is not tried beside it', async t => {
+  const { put, next } = openSetAside()
+  put('one', 'a', 'b')
+  put('other', 'c')
+  t.equal(next('b'), 'other')
+  t.equal(next('b', 'c'), Infinity)
+  t.equal(next('d'), 'one')
 })
 
 t.test('what nobody asks for any more is forgotten, and who waits for too long is late', async t => {
@@ -93,11 +94,11 @@ t.test('what nobody asks for any more is forgotten, and who waits for too long i
   t.strictSame(aside.late(), [one])
   aside.remove(one)
   put('next', 'b')
-  t.ok(aside.isSuspect({ names: ['a'] }))
+  t.ok(aside.isSuspect(['a']))
   pass(1)
   put('last', 'c')
-  t.notOk(aside.isSuspect({ names: ['a'] }))
-  t.ok(aside.isSuspect({ names: ['b'] }))
+  t.notOk(aside.isSuspect(['a']))
+  t.ok(aside.isSuspect(['b']))
 })
 
 /** Writers over a server on which somebody keeps `locked`. */
@@ -282,34 +283,3 @@ t.test('a lock that is met behind a savepoint is no fault of who meets it', asyn
   t.equal(await meets, 'done')
   await requireClean()
 })
-
-t.test(
-  'who is tried alone is done once, though who held the same in another lane was done meanwhile',
-  async t => {
-    /** Whoever asks for a lock, until it is said whether he has it. */
-    const asked: PromiseWithResolvers<void>[] = []
-    let isFree = false
-    const { write, done, requireClean } = openWriters(t, {
-      also({ name }) {
-        if (name !== 'hold' || isFree) return undefined
-        const lock = Promise.withResolvers<void>()
-        asked.push(lock)
-        return lock.promise
-      },
-    })
-    const first = write('first', 'kept')
-    await until('the first asks', () => asked.length === 1)
-    const second = write('second', 'kept')
-    await until('the second asks, too', () => asked.length === 2)
-    asked[0]!.reject(lockKept())
-    await until('the first is tried alone', () => asked.length === 3)
-    isFree = true
-    asked[1]!.resolve()
-    await second
-    asked[2]!.resolve()
-    await first
-    await requireClean()
-    // One begins with each try, whether it comes to its commit or not.
-    t.strictSame(done.sort(), ['first', 'first', 'second'])
-  },
-)
