@@ -16,7 +16,7 @@ import {
   insertUnindexedRow,
 } from '../../support/rows.ts'
 
-/** A message as the tests knows it, whatever a database makes of it. */
+/** A message as the test knows it, whatever a database makes of it. */
 interface Known {
   readonly id: string
   readonly thread: number
