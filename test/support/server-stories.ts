@@ -49,6 +49,6 @@ export const fileStories: Readonly<Record<string, string>> = Object.fromEntries(
     'moving-files': 'it moves large messages from files to a bucket, where they are already',
     'power-cuts': 'it is about the disk of the file',
     'specification-domain-age': 'it sets back a date in the file',
-    'start-stored': 'it counts what is read of the file',
+    'start-stored': 'it fills the file, and counts what a start reads of it',
   }).map(([name, why]) => [`test/flow/${name}.test.ts`, why]),
 )
