@@ -29,21 +29,8 @@ import { refusalOf } from '../../lib/core/submission/refusal.ts'
 import type { EventBody } from '../../lib/model/event-body.ts'
 import type { PolicyMode } from '../../lib/model/policy.ts'
 import type { DomainRow, EventRow } from '../../lib/store/tables.ts'
+import { choicesOf } from '../support/choices.ts'
 import { type Facts, sameFacts } from '../support/kept-facts.ts'
-
-/** The same numbers each time, from 0 to below 1 (a linear congruential generator, as Numerical Recipes has it). */
-function choicesOf(seed: number) {
-  let state = seed
-  const number = () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
-  const one = <T>(list: readonly T[]): T => list[Math.floor(number() * list.length)]!
-  const upTo = (most: number) => Math.floor(number() * (most + 1))
-  const some = <T>(list: readonly T[], most: number): T[] =>
-    Array.from({ length: upTo(most) }, () => one(list))
-  return { one, upTo, some }
-}
 
 /** What comes of it, or why it is refused. */
 function resultOf(work: () => unknown): unknown {

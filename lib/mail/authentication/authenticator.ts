@@ -102,7 +102,7 @@ export function createAuthenticator(options: {
     const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
     // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
     const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
-    const [spfResult, { signatures, signsReplyTo, arc }] = await Promise.all([
+    const [spfResult, { signatures, signingReplyTo, arc }] = await Promise.all([
       within(checkSpf({ ...spfOptions, resolver: lookup as DNSResolver })),
       reading.then(message => checkSignatures(message, lookup, clock.now(), isAligned)),
     ])
@@ -111,18 +111,26 @@ export function createAuthenticator(options: {
       spf: spf === result ? [spfDomain] : [],
       dkim: signatures.filter(each => each.result === result).map(each => each.domain),
     })
-    const { result: dmarc, policy } =
-      fromDomain === undefined
-        ? { result: 'permerror' as const, policy: undefined }
-        : ((await within(checkDmarc(lookup, fromDomain, identities('pass'), identities('temperror')))) ?? {
-            result: 'temperror' as const,
-            policy: undefined,
-          })
-    const isSent = spf === 'pass' && isAligned(spfDomain)
-    const isSigned = signatures.some(each => each.result === 'pass' && each.isAligned)
+    const unjudged = { policy: undefined, aligned: undefined }
+    const {
+      result: dmarc,
+      policy,
+      aligned,
+    } = fromDomain === undefined
+      ? { ...unjudged, result: 'permerror' as const }
+      : ((await within(checkDmarc(lookup, fromDomain, identities('pass'), identities('temperror')))) ?? {
+          ...unjudged,
+          result: 'temperror' as const,
+        })
+    // A record may ask for the very same domain (aspf=s, adkim=s).
+    const signs = (domain: string) => (aligned ? aligned.dkim.has(domain) : isAligned(domain))
+    const isSent = aligned ? aligned.isSent : spf === 'pass' && isAligned(spfDomain)
+    const isSigned = signatures.some(each => each.result === 'pass' && signs(each.domain))
     const isProven = isSent || isSigned
     const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned(spfDomain)
     const isTrusted = (dmarc === 'fail' || isDenied) && trustedSealers.includes(arc.sealer)
+    // A signature of its own may be right all the same.
+    const isDeniedInDoubt = isDenied && signatures.some(each => each.result === 'temperror' && each.isAligned)
     const isOwn = isAligned(spfDomain) || signatures.some(each => each.isAligned)
     const judgement = {
       judged,
@@ -132,10 +140,10 @@ export function createAuthenticator(options: {
       policy,
       arc: arc.result,
       isDenied,
-      isReplyToDoubtful: isSigned && !isSent && !signsReplyTo,
+      isReplyToDoubtful: isSigned && !isSent && !signingReplyTo.some(signs),
       aligned: dmarc === 'pass' || (dmarc === 'none' && isProven),
       isExcused: isTrusted && arc.result === 'pass' && saysProven(arc.found, fromDomain ?? '', isAligned),
-      isUnknown: dmarc === 'temperror' || (isTrusted && arc.isUnknown),
+      isUnknown: dmarc === 'temperror' || isDeniedInDoubt || (isTrusted && arc.isUnknown),
       signatures,
       spfDomain,
       header: authenticationResults(mta, {
@@ -193,7 +201,7 @@ async function checkSignatures(
   lookup: Lookup,
   now: Date,
   isAligned: (domain: string) => boolean,
-): Promise<{ signatures: CheckedSignature[]; signsReplyTo: boolean; arc: ArcResult }> {
+): Promise<{ signatures: CheckedSignature[]; signingReplyTo: string[]; arc: ArcResult }> {
   const [signatures, arc] = await Promise.all([
     Promise.all(
       read.map(async signature => {
@@ -206,14 +214,17 @@ async function checkSignatures(
     within(checkArc(chain, message, lookup)),
   ])
   // Of several the last is signed, and read (lib/mail/header/fields.ts).
-  const signsReplyTo = read.some(
-    (each, index) =>
-      'names' in each &&
-      each.names.includes('reply-to') &&
-      signatures[index]?.result === 'pass' &&
-      signatures[index].isAligned,
-  )
-  return { signatures, signsReplyTo, arc: arc ?? { result: 'fail', sealer: '', found: '', isUnknown: true } }
+  const signingReplyTo = read
+    .filter(
+      (each, index) =>
+        'names' in each && each.names.includes('reply-to') && signatures[index]?.result === 'pass',
+    )
+    .map(({ domain }) => domain)
+  return {
+    signatures,
+    signingReplyTo,
+    arc: arc ?? { result: 'fail', sealer: '', found: '', isUnknown: true },
+  }
 }
 
 /** Gives undefined for what fails, or is not there after limits.authenticationMs. */

@@ -10,6 +10,14 @@ export type DmarcPolicy = 'none' | 'quarantine' | 'reject' | undefined
 export interface DmarcResult {
   readonly result: AuthenticationResult
   readonly policy: DmarcPolicy
+  /** What of `passing` is aligned as the domain's record asks (RFC 9989 §4.4); undefined where no record says how. */
+  readonly aligned: Alignment | undefined
+}
+
+interface Alignment {
+  readonly isSent: boolean
+  /** The domains of signatures. */
+  readonly dkim: ReadonlySet<string>
 }
 
 /** Domains that SPF and DKIM speak of. */
@@ -39,7 +47,7 @@ export async function checkDmarc(
 }
 
 async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities): Promise<DmarcResult> {
-  const { dmarc } = await loadMailauth()
+  const { evaluateDmarc } = await loadMailauth()
   let isTooLong = false
   const resolver: Lookup = async (name, type) => {
     try {
@@ -49,18 +57,23 @@ async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities)
       throw error
     }
   }
-  const checked = await dmarc({
+  const { response: checked, dkimAligned } = await evaluateDmarc({
     headerFrom: `postmaster@${fromDomain}`,
     fromFields: 1,
     spfDomains: [...passing.spf],
     dkimDomains: passing.dkim.map(domain => ({ domain })),
     resolver: resolver as DNSResolver,
   })
-  if (checked === false) return { result: 'permerror', policy: undefined }
+  if (checked === false) return { result: 'permerror', policy: undefined, aligned: undefined }
   const result = resultOf(checked.status)
   // It says of every error that it is temporary; a later try finds no shorter answer.
-  if (result === 'temperror' && isTooLong) return { result: 'permerror', policy: undefined }
-  return { result, policy: policyOf(checked.policy) }
+  if (result === 'temperror' && isTooLong)
+    return { result: 'permerror', policy: undefined, aligned: undefined }
+  const aligned = dkimAligned && {
+    isSent: checked.alignment?.spf?.result !== undefined,
+    dkim: dkimAligned,
+  }
+  return { result, policy: policyOf(checked.policy), aligned }
 }
 
 function policyOf(policy: unknown): DmarcPolicy {

@@ -13,10 +13,10 @@ export function loadMailauth(): ReturnType<typeof load> {
 }
 
 async function load() {
-  const [{ spf }, { dmarc }, { getAlignment }] = await Promise.all([
+  const [{ spf }, { dmarc, evaluateDmarc }, { getAlignment }] = await Promise.all([
     import('mailauth/lib/spf/index.js'),
     import('mailauth/lib/dmarc/index.js'),
     import('mailauth/lib/tools.js'),
   ])
-  return { spf, dmarc, getAlignment }
+  return { spf, dmarc, evaluateDmarc, getAlignment }
 }
