@@ -1,16 +1,19 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
-import type { Held } from '../../../lib/store/dialect/held.ts'
-import { createSetAside } from '../../../lib/store/transactions/set-aside.ts'
+import { type Aside, createSetAside } from '../../../lib/store/transactions/set-aside.ts'
 import { createWriters } from '../../../lib/store/transactions/writers.ts'
 import { lockKept, type Statement, scriptConnections } from '../../support/scripted-connections.ts'
 import { until } from '../../support/until.ts'
 
+interface Named extends Aside {
+  readonly name: string
+}
+
 /** What is set aside, at times that the test says. */
 function openSetAside() {
   let now = 1_000_000
-  const aside = createSetAside<{ name: string; held: Held; names: string[]; sinceMs: number }>(() => now)
+  const aside = createSetAside<Named>(() => now)
   const put = (name: string, ...names: string[]) => {
     const one = { name, held: { names }, names, sinceMs: now }
     aside.add([one])
@@ -19,7 +22,7 @@ function openSetAside() {
   /** Those of a transaction that met a lock, by what each holds. */
   const putTogether = (...names: string[]) =>
     aside.add(names.map(name => ({ name, held: { names: [...name] }, names: [...name], sinceMs: now })))
-  let tried: readonly ReturnType<typeof put>[] = []
+  let tried: readonly Named[] = []
   const next = (...underWay: string[]) => {
     const one = aside.next(new Set(underWay))
     if (typeof one === 'number') return one
