@@ -42,7 +42,7 @@ import { Sources } from './support/sources.ts'
 import { runTestFile } from './support/test-file.ts'
 
 /** What is made once for all tests is made without faults: `makeWhatIsShared`. */
-const runDir = makeRunDir()
+const runDir = await makeRunDir()
 const root = join(import.meta.dirname, '..')
 const rooms = ['core', 'mail', 'store', 'courier', 'smtpd', 'queue', 'http']
 /** Not of the sources, or there anyway. */

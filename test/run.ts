@@ -78,7 +78,7 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   const left = new Set(names.length > 0 || process.env[allEnv] ? [] : longFiles)
   files = files.filter(file => !left.has(file))
   buildOnce()
-  const runDir = makeRunDir()
+  const runDir = await makeRunDir()
   const reports: TestFileReport[] = []
   const failed: Failed[] = []
   const run = async (file: string, env: Readonly<Record<string, string>>, mark = '') => {

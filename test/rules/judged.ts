@@ -7,7 +7,8 @@ import { root } from './source-tree.ts'
 
 /**
  * The names of the patterns that were found linear before: recheck says the same of the same pattern again, and takes a minute of the
- * processor for all of them. One that does not stand there is asked for anew. `bin/node test/rules/judged.ts` writes it anew.
+ * processor for all of them. One that does not stand there is asked for anew. `bin/node test/rules/judged.ts` writes it anew, and asks for
+ * those alone that do not stand there.
  */
 const path = join(root, 'test/rules/judged-patterns.txt')
 
@@ -28,10 +29,13 @@ export function readJudged(): (pattern: string) => boolean {
 
 async function writeJudged(): Promise<void> {
   const { literals, built } = writtenPatterns()
-  const patterns = [...literals, ...(await builtPatterns(built))]
-  const verdicts = await judge([...new Map(patterns.map(one => [nameOfPattern(one), one])).values()])
-  const linear = [...verdicts].filter(([, fault]) => fault === undefined).map(([pattern]) => nameOf(pattern))
-  writeFileSync(path, `${linear.sort().join('\n')}\n`)
+  const patterns = new Map(
+    [...literals, ...(await builtPatterns(built))].map(one => [nameOfPattern(one), one]),
+  )
+  const isJudged = readJudged()
+  const verdicts = await judge([...patterns].filter(([name]) => !isJudged(name)).map(([, one]) => one))
+  const linear = [...patterns.keys()].filter(name => isJudged(name) || verdicts.get(name) === undefined)
+  writeFileSync(path, `${linear.map(nameOf).sort().join('\n')}\n`)
 }
 
 if (import.meta.main) await writeJudged()

@@ -37,15 +37,25 @@ export async function builtPatterns(places: readonly string[]): Promise<Pattern[
 /** What recheck says of a pattern: the fault in words, undefined where its time is linear. */
 export type Verdict = string | undefined
 
-/** Asks recheck in two processes, for it does one pattern at a time. By `String(RegExp)`. */
+/** So many patterns are asked of one process, so that its time does not grow with those of lib. */
+const askedAtOnce = 20
+
+/** Asks recheck in two processes at a time, for it does one pattern at a time. By `String(RegExp)`. */
 export async function judge(
   patterns: readonly { source: string; flags: string }[],
 ): Promise<Map<string, Verdict>> {
-  const halves = [0, 1].map(half => patterns.filter((_, index) => index % 2 === half))
-  const answers = await Promise.all(
-    halves.map(async half => JSON.parse(await runChild('judge-patterns.ts', JSON.stringify(half)))),
-  )
-  return new Map(answers.flat().map(({ pattern, fault }) => [pattern, fault]))
+  const verdicts = new Map<string, Verdict>()
+  const left = [...patterns]
+  const askInTurn = async () => {
+    for (;;) {
+      const some = left.splice(0, askedAtOnce)
+      if (some.length === 0) return
+      const answers = JSON.parse(await runChild('judge-patterns.ts', JSON.stringify(some)))
+      for (const { pattern, fault } of answers) verdicts.set(pattern, fault)
+    }
+  }
+  await Promise.all([askInTurn(), askInTurn()])
+  return verdicts
 }
 
 async function runChild(file: string, input: string): Promise<string> {

@@ -14,6 +14,7 @@ import { createHttpDoor, type HttpDoor } from '../../lib/http/server.ts'
 import { type Api, apiOf } from './api.ts'
 import { type Contract, createContract } from './contract.ts'
 import { makeDataDir } from './migrated.ts'
+import { bucketOfStories, serverOfStories } from './places-of-stories.ts'
 import { requireUnbroken } from './rows-unbroken.ts'
 import { temporaryDir } from './temporary-dir.ts'
 
@@ -61,7 +62,13 @@ export interface ApiSettings {
 }
 
 export async function startApi(t: Test, settings: ApiSettings = {}): Promise<ApiApp> {
-  return open(t, settings, temporaryDir(t), createClock(), undefined)
+  const server = await serverOfStories()
+  const [blobs, s3] = await bucketOfStories(t, settings.top)
+  const places = {
+    top: `${server === undefined ? '' : `database = "${server}"\n`}${blobs}${settings.top ?? ''}`,
+    toml: `${settings.toml ?? ''}\n${s3}`,
+  }
+  return open(t, { ...settings, ...places }, temporaryDir(t), createClock(), undefined)
 }
 
 let contract: Contract | undefined

@@ -5,14 +5,11 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { blobsOf } from '../../lib/cli/blobs.ts'
 import { loadConfig } from '../../lib/config/load.ts'
-import { startBucket } from './bucket.ts'
 import { builtProgram } from './built.ts'
 import { noteBlobs, noteServer, requireConsistency, requireSettled } from './consistency.ts'
-import { newPostgresDatabase } from './databases.ts'
 import { makeDataDir } from './migrated.ts'
-import { migratedDatabase } from './postgres.ts'
+import { bucketOfStories, serverOfStories } from './places-of-stories.ts'
 import { type Finished, runProgram } from './program.ts'
-import { isOnServers } from './server-stories.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
 
@@ -74,17 +71,13 @@ export interface TestDaemon {
   restart(programs?: string): Promise<TestDaemon>
 }
 
-/** `MAILBOXD_TEST_BLOBS=s3` has every story told with its large messages in a bucket, one for each daemon. */
-const onBucket = process.env.MAILBOXD_TEST_BLOBS === 's3'
-
 export async function startDaemon(t: Test, settings: DaemonSettings = {}): Promise<TestDaemon> {
   const dir = temporaryDir(t)
   const configPath = join(dir, 'mailboxd.toml')
   const dataDir = settings.dataDir ?? join(dir, 'data')
-  const server = settings.database ?? (isOnServers ? await newPostgresDatabase(migratedDatabase) : undefined)
+  const server = settings.database ?? (await serverOfStories())
   if (server !== undefined) noteServer(dataDir, server)
-  const isChosen = /^blobs = /m.test(settings.toml ?? '')
-  const [blobs, s3] = onBucket && !isChosen ? (await startBucket(t)).tomlParts : ['', '']
+  const [blobs, s3] = await bucketOfStories(t, settings.toml)
   writeFileSync(
     configPath,
     `hostname = "${settings.hostname ?? 'mail.ours.example'}"

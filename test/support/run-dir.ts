@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { packPackages } from './packed-packages.ts'
 
 const memory = '/dev/shm'
 /** What the files that run at once may have of it at the most, and more. */
@@ -11,11 +12,12 @@ const neededBytes = 4 * 1024 ** 3
  * it is there, and so is what the tests write from now on (TMPDIR): they wait for thousands of fsyncs, and none of them
  * loses its power.
  */
-export function makeRunDir(): string {
+export async function makeRunDir(): Promise<string> {
   if (hasMemory()) process.env.TMPDIR ??= memory
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-run-'))
   // Servers that drop their rights begin there.
   chmodSync(dir, 0o755)
+  await packPackages(dir)
   return dir
 }
 

@@ -15,8 +15,8 @@ export interface TestFileReport {
 const mostMs = 300_000
 const lastWordsMs = 3_000
 const keptStderr = 8_000
-/** As a URL: a path with a `%` or a `#` in it would be read as one. */
-const wholeLists = new URL('whole-lists.ts', import.meta.url).href
+/** Loaded before each. As URLs: a path with a `%` or a `#` in it would be read as one. */
+const before = ['packed-packages.ts', 'whole-lists.ts'].map(name => new URL(name, import.meta.url).href)
 
 export interface TestFileOptions {
   readonly signal?: AbortSignal
@@ -31,7 +31,7 @@ export interface TestFileOptions {
 /**
  * Runs one test file in a process of its own and reads its TAP. A file that dies, hangs or asserts nothing is a
  * failure, whatever it printed before.
- * @param runDir a directory for what the files of a run share: what Node compiled, and what is made once (made-once.ts)
+ * @param runDir a directory for what the files of a run share: what Node compiled, packages (packed-packages.ts), and what is made once (made-once.ts)
  */
 export function runTestFile(
   file: string,
@@ -39,7 +39,7 @@ export function runTestFile(
   { signal, timeoutMs = mostMs, env, endsAtFailure = false }: TestFileOptions = {},
 ): Promise<TestFileReport> {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, ['--import', wholeLists, file], {
+  const child = spawn(process.execPath, [...before.flatMap(url => ['--import', url]), file], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that what it leaves running ends with it: a daemon would hold the pipes, and the run would never end.
     detached: true,
