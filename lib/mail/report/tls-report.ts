@@ -1,8 +1,11 @@
 import { gzipSync } from 'node:zlib'
+import { type StsPolicy, writeStsPolicy } from '../domain/mta-sts.ts'
 
 /** What was seen of TLS with the mail servers of a domain on a day, by one policy (RFC 8460 §4.4). */
 export interface TlsReportPolicy {
   readonly policyType: string
+  /** That of MTA-STS, where it is known which one it was. */
+  readonly policy?: StsPolicy | undefined
   readonly successes: number
   /** Of a host, or of the policy itself: then `host` is empty. */
   readonly failures: readonly { readonly type: string; readonly host: string; readonly count: number }[]
@@ -46,8 +49,13 @@ function tlsReportJson({ id, domain, day, submitter, contact, policies }: TlsRep
     'date-range': { 'start-datetime': `${day}T00:00:00Z`, 'end-datetime': `${day}T23:59:59Z` },
     'contact-info': contact,
     'report-id': id,
-    policies: policies.map(({ policyType, successes, failures }) => ({
-      policy: { 'policy-type': policyType, 'policy-domain': domain },
+    policies: policies.map(({ policyType, policy, successes, failures }) => ({
+      policy: {
+        'policy-type': policyType,
+        ...(policy && { 'policy-string': writeStsPolicy(policy).trimEnd().split('\r\n') }),
+        'policy-domain': domain,
+        ...(policy && { 'mx-host': policy.mx }),
+      },
       summary: {
         'total-successful-session-count': successes,
         'total-failure-session-count': failures.reduce((sum, one) => sum + one.count, 0),
