@@ -3,7 +3,7 @@ import { limits } from '../../base/limits.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
-import type { StsPolicy } from '../../mail/domain/mta-sts.ts'
+import { writeStsPolicy } from '../../mail/domain/mta-sts.ts'
 import {
   readReportAddresses,
   type TlsReport,
@@ -111,7 +111,7 @@ async function compose(
     readonly day: string
     readonly domain: string
     readonly rows: readonly TlsResultRow[]
-    readonly policy: StsPolicy | undefined
+    readonly policy: TlsReportPolicy['policy']
     readonly to: readonly string[]
     readonly date: Date
   },
@@ -163,12 +163,17 @@ async function compose(
 }
 
 /** The MTA-STS policy that the domain had at the end of that day; of one that was fetched later nobody knows what was there before. */
-async function findPolicyOfDay(app: App, { day, domain }: { day: string; domain: string }) {
+async function findPolicyOfDay(
+  app: App,
+  { day, domain }: { day: string; domain: string },
+): Promise<TlsReportPolicy['policy']> {
   const row = await findStsPolicy(app.store.read, domain)
-  return row && row.fetchedAt.slice(0, 10) <= day ? stsPolicyOf(row) : undefined
+  if (!row || row.fetchedAt.slice(0, 10) > day) return undefined
+  const policy = stsPolicyOf(row)
+  return { lines: writeStsPolicy(policy).trimEnd().split('\r\n'), hosts: policy.mx }
 }
 
-function policiesOf(rows: readonly TlsResultRow[], policy: StsPolicy | undefined): TlsReportPolicy[] {
+function policiesOf(rows: readonly TlsResultRow[], policy: TlsReportPolicy['policy']): TlsReportPolicy[] {
   const types = [...new Set(rows.map(row => row.policyType))]
   return types.map(policyType => {
     const same = rows.filter(row => row.policyType === policyType)

@@ -1,11 +1,10 @@
 import { gzipSync } from 'node:zlib'
-import { type StsPolicy, writeStsPolicy } from '../domain/mta-sts.ts'
 
 /** What was seen of TLS with the mail servers of a domain on a day, by one policy (RFC 8460 §4.4). */
 export interface TlsReportPolicy {
   readonly policyType: string
-  /** That of MTA-STS, where it is known which one it was. */
-  readonly policy?: StsPolicy | undefined
+  /** The lines of that of MTA-STS and the hosts that it names, where it is known which one it was. */
+  readonly policy: { readonly lines: readonly string[]; readonly hosts: readonly string[] } | undefined
   readonly successes: number
   /** Of a host, or of the policy itself: then `host` is empty. */
   readonly failures: readonly { readonly type: string; readonly host: string; readonly count: number }[]
@@ -52,9 +51,9 @@ function tlsReportJson({ id, domain, day, submitter, contact, policies }: TlsRep
     policies: policies.map(({ policyType, policy, successes, failures }) => ({
       policy: {
         'policy-type': policyType,
-        ...(policy && { 'policy-string': writeStsPolicy(policy).trimEnd().split('\r\n') }),
+        ...(policy && { 'policy-string': policy.lines }),
         'policy-domain': domain,
-        ...(policy && { 'mx-host': policy.mx }),
+        ...(policy && { 'mx-host': policy.hosts }),
       },
       summary: {
         'total-successful-session-count': successes,
