@@ -4,6 +4,7 @@ import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { changeInbox, createInbox, deleteInbox, getInbox } from '../../../lib/core/account/inboxes.ts'
 import { addMember } from '../../../lib/core/account/members.ts'
+import { createPod } from '../../../lib/core/account/pods.ts'
 import { purgeDeletedInboxes } from '../../../lib/core/account/purge.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { forwardIfUndelivered } from '../../../lib/core/forwarding/copy.ts'
@@ -153,6 +154,40 @@ t.test('the copy: the original untouched below its trace, from a reverse-path of
     )
   }
   t.notMatch(peer.messages[0]!.split('Received:')[0], /^(?:reply-to|return-path)/im)
+})
+
+t.test('a copy is sealed by no key of a domain that another pod has', async t => {
+  const { app, mail, peer } = await setUp(t)
+  const { id } = await createPod(app, { name: 'Other' })
+  const have = (podId: string | null, verifiedAt: string | null) =>
+    app.store.write(db =>
+      db
+        .updateTable('domain')
+        .set({ podId, verifiedAt, status: 'verified' })
+        .where('domain', '=', 'ours.example')
+        .execute(),
+    )
+  const { status, verifiedAt } = (await app.store.read
+    .selectFrom('domain')
+    .selectAll()
+    .where('domain', '=', 'ours.example')
+    .executeTakeFirst())!
+  for (const podId of [null, id]) {
+    await mail(letter('hello'))
+    await have(podId, verifiedAt ?? app.clock.now().toISOString())
+    await carryAll(app)
+  }
+  t.strictSame(
+    peer.messages.map(copy => copy.startsWith('ARC-Seal:')),
+    [true, false],
+  )
+  await app.store.write(db =>
+    db
+      .updateTable('domain')
+      .set({ podId: null, verifiedAt, status })
+      .where('domain', '=', 'ours.example')
+      .execute(),
+  )
 })
 
 t.test('each copy has a reverse-path of its own, the same at every attempt', async t => {
