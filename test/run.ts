@@ -81,24 +81,28 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   const runDir = await makeRunDir()
   const reports: TestFileReport[] = []
   const failed: Failed[] = []
-  const run = async (file: string, env: Readonly<Record<string, string>>, mark = '') => {
+  const run = async ({ file, isAgain }: { file: string; isAgain: boolean }) => {
     if (stopping.aborted) return
     const why = isOnServers ? fileStories[file] : undefined
     const once = async (): Promise<TestFileReport> => ({
       ...(why
         ? { passed: 0, failures: [], skips: [`${file}: ${why}`], durationMs: 0 }
-        : await runTestFile(file, runDir, { signal: stopping, env })),
-      file: `${file}${mark}`,
+        : await runTestFile(file, runDir, { signal: stopping, env: isAgain ? onServers : {} })),
+      file: isAgain ? `${file} (PostgreSQL, bucket)` : file,
     })
     const report = await once()
     reports.push(report)
     printFile(report)
     if (report.failures.length > 0 && mayBeLoad(file)) failed.push({ report, once })
   }
-  await runInLanes(files, jobs, file => run(file, {}))
   const isAll = names.length === 0 && process.env[allEnv] !== undefined
   const again = isAll ? files.filter(file => serverStories.includes(file)) : []
-  await runInLanes(again, jobs, file => run(file, onServers, ' (PostgreSQL, bucket)'))
+  // The long ones first, so that no processor has nothing left to do for long.
+  const tests = [
+    ...again.map(file => ({ file, isAgain: true })),
+    ...files.map(file => ({ file, isAgain: false })),
+  ]
+  await runInLanes(tests, jobs, run)
   const flaky = process.env[allEnv] && !stopping.aborted ? await runAlone(failed, reports) : []
   rmSync(runDir, { recursive: true, force: true })
   if (flaky.length > 0)

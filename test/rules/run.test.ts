@@ -66,11 +66,11 @@ t.test('what npm test leaves to CI is there, and CI leaves nothing', async t => 
 t.test('fuzzers run one after another beside the others, and together when no other is left', async t => {
   const under = new Map<string, () => void>()
   const ran = runInLanes(
-    ['test/a', 'test/fuzz/1', 'test/fuzz/2', 'test/fuzz/3', 'test/x', 'test/y'].map(
-      name => `${name}.test.ts`,
-    ),
+    ['test/a', 'test/fuzz/1', 'test/fuzz/2', 'test/fuzz/3', 'test/x', 'test/y'].map(name => ({
+      file: `${name}.test.ts`,
+    })),
     2,
-    file => new Promise(resolve => under.set(file.slice('test/'.length, -'.test.ts'.length), resolve)),
+    ({ file }) => new Promise(resolve => under.set(file.slice('test/'.length, -'.test.ts'.length), resolve)),
   )
   const end = async (file: string) => {
     under.get(file)!()

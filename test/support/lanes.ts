@@ -3,16 +3,16 @@
  * another: a minute of each is then not so much more of the whole. Who has no other test left takes one of them, too.
  * @param run never rejects
  */
-export async function runInLanes(
-  files: readonly string[],
+export async function runInLanes<T extends { readonly file: string }>(
+  tests: readonly T[],
   jobs: number,
-  run: (file: string) => Promise<void>,
+  run: (test: T) => Promise<void>,
 ): Promise<void> {
-  const isFuzzer = (file: string) => file.startsWith('test/fuzz/')
-  const fuzzers = files.filter(isFuzzer).values()
-  const others = files.filter(file => !isFuzzer(file)).values()
-  const goThrough = async (...lists: Iterable<string>[]) => {
-    for (const list of lists) for (const file of list) await run(file)
+  const isFuzzer = ({ file }: T) => file.startsWith('test/fuzz/')
+  const fuzzers = tests.filter(isFuzzer).values()
+  const others = tests.filter(test => !isFuzzer(test)).values()
+  const goThrough = async (...lists: Iterable<T>[]) => {
+    for (const list of lists) for (const test of list) await run(test)
   }
   await Promise.all([goThrough(fuzzers), ...Array.from({ length: jobs }, () => goThrough(others, fuzzers))])
 }

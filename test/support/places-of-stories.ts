@@ -14,8 +14,8 @@ export async function serverOfStories(): Promise<string | undefined> {
 
 /**
  * The lines of a configuration above its first table, and a table, that have the large messages of a story in a bucket.
- * @param toml its configuration: where that says itself where they are, these are empty
+ * @param toml its configuration: where that says itself where they are, or has a bucket that it does not use yet, these are empty
  */
 export async function bucketOfStories(t: Test, toml = ''): Promise<readonly [top: string, table: string]> {
-  return onBucket && !/^blobs = /m.test(toml) ? (await startBucket(t)).tomlParts : ['', '']
+  return onBucket && !/^(blobs = |\[s3\])/m.test(toml) ? (await startBucket(t)).tomlParts : ['', '']
 }
