@@ -71,9 +71,10 @@ const hidden = /hash|secret|key$|durationMs|checkToken|^sizeBytes$/i
 export async function namedRows(db: Db, names: (text: string) => string): Promise<[string, string[]][]> {
   const rows: [string, string[]][] = []
   for (const name of tables) {
-    const found = await db.selectFrom(name).selectAll().execute()
-    const lines = found.map(row => {
-      const kept = Object.entries(row as object).filter(
+    const found: object[] = await db.selectFrom(name).selectAll().execute()
+    // Each database has an order of its own.
+    const lines = found.sort(inOrderOfIds).map(row => {
+      const kept = Object.entries(row).filter(
         ([column, value]) => !hidden.test(column) && !ArrayBuffer.isView(value),
       )
       return JSON.stringify(namedWith(names, Object.fromEntries(kept)))
@@ -81,4 +82,8 @@ export async function namedRows(db: Db, names: (text: string) => string): Promis
     rows.push([name, lines.sort()])
   }
   return rows
+}
+
+function inOrderOfIds(one: { readonly id?: string }, other: { readonly id?: string }): number {
+  return (one.id ?? '') < (other.id ?? '') ? -1 : 1
 }
