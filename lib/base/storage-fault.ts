@@ -13,6 +13,8 @@ const shortages: Readonly<Record<string, string>> = {
   '53200': 'The server of the database has no memory left.',
   '53300': 'The server of the database has too many connections.',
 }
+/** read_only_sql_transaction: a server that somebody set so, or one that was replaced. */
+const readOnly = '25006'
 
 /** This machine and the server of the database do not agree upon the time: what one of them decides by it harms all nodes. */
 export class ClockApart extends Error {
@@ -64,7 +66,7 @@ export class StorageUnreachable extends Error {
     this.sentence = isApart
       ? `${cause.message[0]!.toUpperCase()}${cause.message.slice(1)}.`
       : (shortages[code] ??
-        `The server of the database ${this.isShortage ? 'can not work now' : 'does not answer'}.`)
+        `The server of the database ${this.isShortage ? 'can not work now' : code === readOnly ? 'takes no writes now' : 'does not answer'}.`)
   }
 
   /** The same in this thread as it was told in another. */

@@ -50,3 +50,20 @@ t.test(
     t.strictSame(failed, [], 'nobody is told of an outage')
   },
 )
+
+t.test(
+  'who writes is told that the server takes no writes, and not that it does not answer',
+  { skip: without('postgres') },
+  async t => {
+    const pool = openPostgres(await newPostgresDatabase(), 1)
+    t.teardown(pool.close)
+    const { send, release } = await pool.take()
+    const readOnly = send('set default_transaction_read_only = on').then(() => send('create table "one" ()'))
+    await t.rejects(readOnly, {
+      name: 'StorageUnreachable',
+      sentence: 'The server of the database takes no writes now.',
+      isShortage: false,
+    })
+    release()
+  },
+)
