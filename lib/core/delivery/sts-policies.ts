@@ -4,7 +4,9 @@ import { limits } from '../../base/limits.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
 import { createStsPolicies, type StsPolicies } from '../../courier/encryption/sts-policies.ts'
 import { httpsGet } from '../../courier/https-get.ts'
+import type { StsPolicy } from '../../mail/domain/mta-sts.ts'
 import { findStsPolicy, putStsPolicy } from '../../store/sts-policies.ts'
+import type { StsPolicyRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 
 /** The MTA-STS policies of other domains, kept as rows. @param dns asked for their ids and servers @param guard which addresses mail may go to, and their policies come from */
@@ -18,16 +20,7 @@ export function createKeptStsPolicies(app: App, dns: Dns, guard: AddressGuard): 
       async find(domain) {
         const row = await findStsPolicy(store.read, domain)
         if (!row) return undefined
-        const { policyId, maxAgeSeconds, fetchedAt } = row
-        const mode = row.mode as 'enforce' | 'testing' | 'none'
-        return {
-          domain,
-          policyId,
-          mode,
-          mx: JSON.parse(row.mx),
-          maxAgeSeconds,
-          fetchedAt: new Date(fetchedAt),
-        }
+        return { ...stsPolicyOf(row), domain, policyId: row.policyId, fetchedAt: new Date(row.fetchedAt) }
       },
       async put({ fetchedAt, mx, ...policy }) {
         const expiresAt = isoAfter(fetchedAt, policy.maxAgeSeconds * 1000)
@@ -45,4 +38,9 @@ export function createKeptStsPolicies(app: App, dns: Dns, guard: AddressGuard): 
         maxBytes: limits.stsPolicyBytes,
       }),
   })
+}
+
+/** The policy in a row. */
+export function stsPolicyOf({ mode, mx, maxAgeSeconds }: StsPolicyRow): StsPolicy {
+  return { mode: mode as StsPolicy['mode'], mx: JSON.parse(mx), maxAgeSeconds }
 }

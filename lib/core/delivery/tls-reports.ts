@@ -3,6 +3,7 @@ import { limits } from '../../base/limits.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
+import { writeStsPolicy } from '../../mail/domain/mta-sts.ts'
 import {
   readReportAddresses,
   type TlsReport,
@@ -13,6 +14,7 @@ import {
 } from '../../mail/report/tls-report.ts'
 import { findInboxByAddress } from '../../store/inboxes.ts'
 import { insertRaw } from '../../store/raws.ts'
+import { findStsPolicy } from '../../store/sts-policies.ts'
 import type { TlsResultRow } from '../../store/tables.ts'
 import {
   listReportRecipients,
@@ -25,6 +27,7 @@ import { systemAddress } from '../domains/usable.ts'
 import { keepBytes } from '../mailbox/raws.ts'
 import { countOutgoing, signerOf, writeOutgoing } from '../outbound/composing.ts'
 import { storedAttachment } from '../outbound/request.ts'
+import { stsPolicyOf } from './sts-policies.ts'
 
 /**
  * Tells the domains that ask for it how TLS with them went on days that are over (RFC 8460), in mails of postmaster; gives how
@@ -92,7 +95,8 @@ async function findAddresses(app: App, domain: string): Promise<string[] | undef
 async function report(app: App, one: { day: string; domain: string }, to: readonly string[]): Promise<void> {
   const at = app.clock.now()
   const rows = await listTlsResults(app.store.read, one.day, one.domain)
-  const mail = to.length === 0 ? undefined : await compose(app, { ...one, rows, to, date: at })
+  const policy = await findPolicyOfDay(app, one)
+  const mail = to.length === 0 ? undefined : await compose(app, { ...one, rows, policy, to, date: at })
   const isOurs = await app.store.write(async db => {
     if (!(await setTlsResultsReported(db, one, at.toISOString()))) return false
     await mail?.(db)
@@ -103,7 +107,14 @@ async function report(app: App, one: { day: string; domain: string }, to: readon
 
 async function compose(
   app: App,
-  of: { day: string; domain: string; rows: readonly TlsResultRow[]; to: readonly string[]; date: Date },
+  of: {
+    readonly day: string
+    readonly domain: string
+    readonly rows: readonly TlsResultRow[]
+    readonly policy: TlsReportPolicy['policy']
+    readonly to: readonly string[]
+    readonly date: Date
+  },
 ) {
   const { day, domain, to, date } = of
   const from = systemAddress(app)
@@ -117,7 +128,7 @@ async function compose(
     day,
     submitter: app.config.hostname,
     contact: from,
-    policies: policiesOf(of.rows),
+    policies: policiesOf(of.rows, of.policy),
   }
   const unsigned = tlsReportMail(made, { from, to, date, messageId: rfcMessageId })
   const raw = await signDkim(unsigned, await signerOf(app, from, date))
@@ -151,12 +162,28 @@ async function compose(
   }
 }
 
-function policiesOf(rows: readonly TlsResultRow[]): TlsReportPolicy[] {
+/** The MTA-STS policy that the domain had at the end of that day; of one that was fetched later nobody knows what was there before. */
+async function findPolicyOfDay(
+  app: App,
+  { day, domain }: { day: string; domain: string },
+): Promise<TlsReportPolicy['policy']> {
+  const row = await findStsPolicy(app.store.read, domain)
+  if (!row || row.fetchedAt.slice(0, 10) > day) return undefined
+  const policy = stsPolicyOf(row)
+  return { lines: writeStsPolicy(policy).trimEnd().split('\r\n'), hosts: policy.mx }
+}
+
+function policiesOf(rows: readonly TlsResultRow[], policy: TlsReportPolicy['policy']): TlsReportPolicy[] {
   const types = [...new Set(rows.map(row => row.policyType))]
   return types.map(policyType => {
     const same = rows.filter(row => row.policyType === policyType)
     const failed = same.filter(row => row.type !== 'success')
     const successes = same.filter(row => row.type === 'success').reduce((sum, row) => sum + row.count, 0)
-    return { policyType, successes, failures: failed.map(({ type, host, count }) => ({ type, host, count })) }
+    return {
+      policyType,
+      policy: policyType === 'sts' ? policy : undefined,
+      successes,
+      failures: failed.map(({ type, host, count }) => ({ type, host, count })),
+    }
   })
 }

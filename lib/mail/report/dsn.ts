@@ -43,13 +43,17 @@ export function readDsn(message: Returned, recipients: readonly string[] = []): 
 /** Of a notification that was passed on whole, as message/rfc822, the part with its fields: not the copy behind it, in which anybody may write fields. */
 function statusInside(content: string): string {
   const head = content.slice(0, limits.reportPartBytes)
-  const type = lastField(readHeader(Buffer.from(head.trimStart())), 'content-type') ?? ''
+  const type = contentTypeOf(head)
   if (!/\bdelivery-status\b/i.test(type)) return ''
-  const at = /^content-type:[ \t]*message\/(?:global-)?delivery-status/im.exec(head)?.index
-  if (at === undefined) return ''
   const { boundary } = readParameters(type).parameters
-  const end = boundary ? head.indexOf(`\n--${boundary}`, at) : -1
-  return head.slice(at, end < 0 ? undefined : end)
+  // Without one nothing tells where the copy begins.
+  if (!boundary) return ''
+  const parts = head.split(`\n--${boundary}`).slice(1)
+  return parts.find(part => /\bdelivery-status\b/i.test(contentTypeOf(part))) ?? ''
+}
+
+function contentTypeOf(text: string): string {
+  return lastField(readHeader(Buffer.from(text.trimStart())), 'content-type') ?? ''
 }
 
 /** The parser shows the fields below the notice. */

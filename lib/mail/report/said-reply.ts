@@ -46,7 +46,7 @@ export function enhancedOf(said: string | undefined, status: string | undefined)
 export function wordsOf(said: string): string {
   const line = singleLine(said.slice(0, 8 * limits.reportTextLength))
   const words = line.replace(
-    /^[#(:>*' -]*(?:[45][0-5]\d(?:[: -]+|$)){0,2}[#(]*(?:[245]\.\d{1,3}\.\d{1,3}(?:[ :)-]+|$))?/,
+    /^[#(:;>*' -]*(?:[45][0-5]\d(?:[: )-]+|$)){0,2}[#(]*(?:[245]\.\d{1,3}\.\d{1,3}(?:[ :)-]+|$))?/,
     '',
   )
   return (words === '' ? line : words).slice(0, limits.reportTextLength).toWellFormed()

@@ -3,6 +3,8 @@ import { gzipSync } from 'node:zlib'
 /** What was seen of TLS with the mail servers of a domain on a day, by one policy (RFC 8460 §4.4). */
 export interface TlsReportPolicy {
   readonly policyType: string
+  /** The lines of that of MTA-STS and the hosts that it names, where it is known which one it was. */
+  readonly policy: { readonly lines: readonly string[]; readonly hosts: readonly string[] } | undefined
   readonly successes: number
   /** Of a host, or of the policy itself: then `host` is empty. */
   readonly failures: readonly { readonly type: string; readonly host: string; readonly count: number }[]
@@ -46,8 +48,13 @@ function tlsReportJson({ id, domain, day, submitter, contact, policies }: TlsRep
     'date-range': { 'start-datetime': `${day}T00:00:00Z`, 'end-datetime': `${day}T23:59:59Z` },
     'contact-info': contact,
     'report-id': id,
-    policies: policies.map(({ policyType, successes, failures }) => ({
-      policy: { 'policy-type': policyType, 'policy-domain': domain },
+    policies: policies.map(({ policyType, policy, successes, failures }) => ({
+      policy: {
+        'policy-type': policyType,
+        ...(policy && { 'policy-string': policy.lines }),
+        'policy-domain': domain,
+        ...(policy && { 'mx-host': policy.hosts }),
+      },
       summary: {
         'total-successful-session-count': successes,
         'total-failure-session-count': failures.reduce((sum, one) => sum + one.count, 0),

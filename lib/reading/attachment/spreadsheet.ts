@@ -81,23 +81,27 @@ async function readSheet(
   let column = 0
   let type = ''
   let value: string[] | undefined
+  let isPhonetic = false
   await readMarkup(archive, path, {
     open(tag, { r, t }) {
       if (tag === 'row') column = 0
       else if (tag === 'c') {
         const at = columnOf(r) ?? column + 1
-        collected.add('\t'.repeat(Math.min(Math.max(at - Math.max(column, 1), 0), gapMost)))
+        // Who writes them out of order has them apart all the same.
+        const gap = column === 0 ? at - 1 : Math.max(at - column, 1)
+        collected.add('\t'.repeat(Math.min(gap, gapMost)))
         column = at
         type = t ?? ''
-      } else if (tag === 'v' || tag === 't') value = []
+      } else if (tag === 'rPh') isPhonetic = true
+      else if (tag === 'v' || (tag === 't' && !isPhonetic)) value = []
     },
     text: text => value?.push(text),
     close(tag) {
       if (tag === 'row') collected.add('\n')
-      if (tag !== 'v' && tag !== 't') return
-      const text = value?.join('') ?? ''
+      else if (tag === 'rPh') isPhonetic = false
+      if (value === undefined || (tag !== 'v' && tag !== 't')) return
+      collected.add(shown(value.join(''), type, shared))
       value = undefined
-      collected.add(shown(text, type, shared))
     },
     isDone: () => collected.isFull,
   })

@@ -1,8 +1,10 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { isoAfter } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { sendTlsReports } from '../../../lib/core/delivery/tls-reports.ts'
+import { putStsPolicy } from '../../../lib/store/sts-policies.ts'
 import { countTlsResults, listTlsResults, listUnreported } from '../../../lib/store/tls-results.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { startDns } from '../../support/dns.ts'
@@ -50,6 +52,17 @@ t.test(
       await countTlsResults(db, [{ ...good, policyDomain: 'silent.example' }], yesterday)
       await countTlsResults(db, [good], now.toISOString())
     })
+    await app.store.write(db =>
+      putStsPolicy(db, {
+        domain: 'theirs.example',
+        policyId: '1',
+        mode: 'testing',
+        mx: '["*.theirs.example","mx.other.example"]',
+        maxAgeSeconds: 86_400,
+        fetchedAt: `${day}T23:59:59.999Z`,
+        expiresAt: isoAfter(now, 1),
+      }),
+    )
     dns.fail('_smtp._tls.silent.example', 'SERVFAIL')
     t.equal(await sendTlsReports(app), 2)
     t.same(
@@ -72,7 +85,19 @@ t.test(
       'date-range': { 'start-datetime': `${day}T00:00:00Z`, 'end-datetime': `${day}T23:59:59Z` },
       policies: [
         {
-          policy: { 'policy-type': 'sts', 'policy-domain': 'theirs.example' },
+          // RFC 8460 §4.4, and its appendix B.
+          policy: {
+            'policy-type': 'sts',
+            'policy-string': [
+              'version: STSv1',
+              'mode: testing',
+              'mx: *.theirs.example',
+              'mx: mx.other.example',
+              'max_age: 86400',
+            ],
+            'policy-domain': 'theirs.example',
+            'mx-host': ['*.theirs.example', 'mx.other.example'],
+          },
           summary: { 'total-successful-session-count': 2, 'total-failure-session-count': 2 },
           'failure-details': [
             {
