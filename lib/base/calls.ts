@@ -1,6 +1,6 @@
 import type { Transferable } from 'node:worker_threads'
 import { Reply } from './reply.ts'
-import { type Lost, StorageContended, StorageUnreachable } from './storage-fault.ts'
+import { type Lost, StorageContended, StorageLocked, StorageUnreachable } from './storage-fault.ts'
 
 /** Functions that one thread does for another, by their names. What they take and give is plain data. */
 export type Served = Readonly<Record<string, (what: never) => Promise<unknown>>>
@@ -17,11 +17,12 @@ export type Answer =
   | { readonly number: number; readonly value: unknown }
   | { readonly number: number; readonly reply: readonly [number, string, string, string] }
   | { readonly number: number; readonly outage: Lost }
+  | { readonly number: number; readonly locked: string }
   | { readonly number: number; readonly contended: { readonly why: string; readonly code: string } }
   | { readonly number: number; readonly error: unknown }
 
 export interface Caller<Functions extends Served> {
-  /** @throws what the function throws there: a Reply and what a server of the database can not do as they are, of all else what crosses of an error */
+  /** @throws what the function throws there: a Reply and what the database can not do now as they are, of all else what crosses of an error */
   call<Name extends keyof Functions & string>(
     name: Name,
     what: Parameters<Functions[Name]>[0],
@@ -52,6 +53,7 @@ export function createCaller<Functions extends Served>(
         if ('value' in answer) settled?.resolve(answer.value as never)
         else if ('reply' in answer) settled?.reject(new Reply(...answer.reply))
         else if ('outage' in answer) settled?.reject(StorageUnreachable.of(answer.outage))
+        else if ('locked' in answer) settled?.reject(new StorageLocked({ cause: answer.locked }))
         else if ('contended' in answer) settled?.reject(toldContended(answer.contended))
         else settled?.reject(answer.error)
       }
@@ -80,6 +82,7 @@ const toldContended = ({ why, code }: { readonly why: string; readonly code: str
 
 function failed(number: number, error: unknown): Answer {
   if (error instanceof StorageUnreachable) return { number, outage: error.lost }
+  if (error instanceof StorageLocked) return { number, locked: String(error.cause) }
   if (error instanceof StorageContended) {
     const { cause, code } = error
     return { number, contended: { why: (cause as Error).message, code } }

@@ -3,7 +3,7 @@ export class StorageLocked extends Error {
   override readonly name = 'StorageLocked'
 
   constructor(options: ErrorOptions) {
-    super('another program keeps the database locked', options)
+    super('another program keeps the database locked: try it again, or end that program', options)
   }
 }
 
@@ -107,6 +107,15 @@ export class StorageContended extends Error {
     const code = String(error.code)
     return contentions.includes(code) ? new StorageContended(error, code) : error
   }
+}
+
+/** What may well be done when it is asked for again: others hold what it needs, or the server of the database is away. */
+export type StoragePassing = StorageLocked | StorageUnreachable | StorageContended
+
+export function isStoragePassing(error: unknown): error is StoragePassing {
+  return (
+    error instanceof StorageLocked || error instanceof StorageUnreachable || error instanceof StorageContended
+  )
 }
 
 /** A file of the database is not this user's to read and write; the message is a sentence with the repair. */

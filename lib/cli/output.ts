@@ -3,7 +3,7 @@ import { BlobsFault } from '../base/blobs-fault.ts'
 import { printable, printableLine } from '../base/control-characters.ts'
 import { nameOf, Problem } from '../base/problem.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
-import { StorageContended, StorageForbidden, StorageUnreachable } from '../base/storage-fault.ts'
+import { isStoragePassing, StorageForbidden } from '../base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
@@ -227,8 +227,7 @@ export function tellFailure(error: unknown, isJson: boolean): number {
   const refused =
     error instanceof BackupFault ||
     error instanceof SchemaFault ||
-    error instanceof StorageUnreachable ||
-    error instanceof StorageContended ||
+    isStoragePassing(error) ||
     error instanceof StorageForbidden ||
     error instanceof BlobsFault ||
     error instanceof Refused

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
-import { StorageContended, StorageUnreachable } from '../base/storage-fault.ts'
+import { isStoragePassing } from '../base/storage-fault.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
 import type { Held } from '../store/dialect/held.ts'
 import { notice } from '../store/dialect/notices.ts'
@@ -275,8 +275,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
         try {
           return await (held ? store.writeHolding(() => held, work) : store.write(work))
         } catch (error) {
-          const mayPass = error instanceof StorageUnreachable || error instanceof StorageContended
-          if (!mayPass || stopping.signal.aborted) throw error
+          if (!isStoragePassing(error) || stopping.signal.aborted) throw error
           await pause(limits.postgresAgainMs, undefined, { signal: stopping.signal }).catch(() => {})
         }
       }

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { createAnswerer, createCaller } from '../../lib/base/calls.ts'
 import { Reply } from '../../lib/base/reply.ts'
-import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 
 /** Two ends, all between them as it crosses from one thread to another. */
 function connect() {
@@ -19,6 +19,9 @@ function connect() {
     },
     async contend(what: string): Promise<never> {
       throw new StorageContended(new Error(what), '40001')
+    },
+    async lock(what: string): Promise<never> {
+      throw new StorageLocked({ cause: new Error(what) })
     },
     async fail(what: string): Promise<never> {
       throw new TypeError(what)
@@ -51,5 +54,8 @@ t.test('what refuses over there refuses here', async t => {
   const contended = await call('contend', 'others did').catch((error: unknown) => error)
   t.ok(contended instanceof StorageContended)
   t.match(contended, { message: 'the database did not come to it: others did', code: '40001' })
+  const locked = await call('lock', 'SQLITE_BUSY').catch((error: unknown) => error)
+  t.ok(locked instanceof StorageLocked)
+  t.match(locked, { message: /keeps the database locked/, cause: 'Error: SQLITE_BUSY' })
   await t.rejects(call('fail', 'a fault'), new TypeError('a fault'))
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { v7 } from 'uuid'
 import { type Clock, isoAfter } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
-import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
@@ -332,15 +332,16 @@ onEveryDatabase(
   async (t, store) => {
     const { clock } = heldClock()
     let failures = 0
-    // The first two are not begun; of the third nobody hears that it was done.
+    // The first three are not begun; of the fourth nobody hears that it was done.
     const unsteady: Store = {
       ...store,
       async write(work) {
         failures++
         if (failures === 1) throw new StorageUnreachable(new Error('gone'))
         if (failures === 2) throw new StorageContended(new Error('others'), '40001')
+        if (failures === 3) throw new StorageLocked({ cause: 'a backup' })
         const value = await store.write(work)
-        if (failures === 3) throw new StorageUnreachable(new Error('gone at the commit'))
+        if (failures === 4) throw new StorageUnreachable(new Error('gone at the commit'))
         return value
       },
     }
@@ -354,7 +355,7 @@ onEveryDatabase(
       done++
     })
     await t.rejects(end, LeaseLost)
-    t.strictSame([failures, done], [4, 1])
+    t.strictSame([failures, done], [5, 1])
     t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
 
     t.equal(await queue.freeForgotten('delivery', new Set([b!.id])), 0, 'what is under way is not forgotten')

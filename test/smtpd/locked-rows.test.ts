@@ -1,8 +1,10 @@
+import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import pg from 'pg'
 import t from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
+import { databasePath } from '../../lib/core/open-rows.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -41,6 +43,39 @@ t.test('mail that waited for a lock for too long is not stored behind its 451', 
   await dialog.envelope('bob@example.net', 'ann@ours.example')
   t.equal((await dialog.data('Subject: s\r\n\r\nhello')).code, 250)
   t.equal((await door.messages()).length, 1)
+})
+
+t.test('while another program writes for too long, mail is not taken, and is told to come again', async t => {
+  let aheadMs = 0
+  const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+  const door = await openDoor(t, { clock })
+  await door.inbox('ann')
+  const dialog = await greetedDialog(door.port)
+  await dialog.envelope('bob@example.net', 'ann@ours.example')
+  const other = new Database(databasePath(door.dataDir))
+  t.teardown(() => other.close())
+  other.exec('begin immediate')
+  dialog.write('Subject: s\r\n\r\nhello\r\n.\r\n')
+  await door.hasRead(dialog)
+  // Until then it waits for its turn, by real time and by the one that is told here.
+  const reply = dialog.reply()
+  let isReplied = false
+  void reply.then(() => {
+    isReplied = true
+  })
+  await until('the reply', () => {
+    aheadMs += limits.lockWaitMs / 10
+    return isReplied
+  })
+  t.equal((await reply).text, '451 4.3.0 Mail can not be stored just now; try again later')
+  t.match(
+    door.log.filter(({ level }) => level === 'warn' || level === 'error'),
+    [{ level: 'warn', msg: 'mail can not be stored' }],
+  )
+  other.exec('rollback')
+  t.strictSame(await door.messages(), [])
+  await dialog.envelope('bob@example.net', 'ann@ours.example')
+  t.equal((await dialog.data('Subject: s\r\n\r\nhello')).code, 250)
 })
 
 t.test('what waits for a lock is ended by the server before its client is answered', { skip }, async t => {

@@ -170,6 +170,8 @@ export class WebhookPool {
     }
     for (const other of this.#starved) {
       this.#starved.delete(other)
+      // It could not take the room, which nobody else would hear of then: its own connections wake it.
+      if (other.open >= this.#options.maxConnectionsPerOrigin) continue
       const wake = other.waiting.shift()
       if (wake === undefined) continue
       if (other.waiting.length > 0) this.#starved.add(other)

@@ -46,7 +46,7 @@ export interface WritersParts extends Written {
 /**
  * Writes that wait go into one transaction of one of a few connections, as on SQLite; one that throws is undone alone. What they hold is locked first, by one statement and in one order, so that none of two groups waits for the other.
  * One that meets another transaction all the same is undone, and each of its writes is done again alone. One that waits for a lock for longer than a moment is undone as
- * well, and its writes are set aside: those that need what is locked are found by halves and tried again and again, beside those that hold nothing of it. What is under way over one connection is not
+ * well, and its writes are set aside: each is tried alone, again and again, beside those that hold nothing of it. What is under way over one connection is not
  * waited for over another: who holds something of it waits here, for its place in the order.
  */
 export function createWriters(parts: WritersParts): Writers {
@@ -141,7 +141,7 @@ export function createWriters(parts: WritersParts): Writers {
       }
     }
     waiting.splice(0, seen, ...left)
-    for (const one of suspects) setAside([one])
+    setAside(suspects)
     return begun
   }
 
@@ -158,9 +158,10 @@ export function createWriters(parts: WritersParts): Writers {
   }
 
   function setAside(begun: readonly Asked[]): void {
-    const whole = begun.filter(({ held }) => !held.isDivisible)
-    for (const one of begun) if (one.held.isDivisible) one.reject(keptLocked())
-    if (whole.length > 0) aside.add(whole)
+    for (const one of begun) {
+      if (one.held.isDivisible) one.reject(keptLocked())
+      else aside.add(one)
+    }
     if (aside.size > 0)
       trying ??= tryAside().finally(() => {
         trying = undefined
@@ -168,7 +169,7 @@ export function createWriters(parts: WritersParts): Writers {
       })
   }
 
-  /** Tries what is set aside, some after the others, over a connection that others have while they rest. */
+  /** Tries those that are set aside one after the other, over a connection that others have while they rest. */
   async function tryAside(): Promise<void> {
     while (aside.size > 0) {
       for (const one of aside.late()) end(one, keptLocked())
@@ -181,11 +182,11 @@ export function createWriters(parts: WritersParts): Writers {
       try {
         connection = await take()
       } catch (error) {
-        for (const one of next) end(one, error)
+        end(next, error)
         continue
       }
       try {
-        await write(connection, next, limits.postgresLockAgainMs, () => aside.rest(next))
+        await write(connection, [next], limits.postgresLockAgainMs, () => aside.rest(next))
       } catch (error) {
         // The connection may be broken; who waited for it has been told.
         void error

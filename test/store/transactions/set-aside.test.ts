@@ -1,49 +1,37 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
-import { type Aside, createSetAside } from '../../../lib/store/transactions/set-aside.ts'
+import { createSetAside } from '../../../lib/store/transactions/set-aside.ts'
 import { createWriters } from '../../../lib/store/transactions/writers.ts'
 import { lockKept, type Statement, scriptConnections } from '../../support/scripted-connections.ts'
 import { until } from '../../support/until.ts'
 
-interface Named extends Aside {
-  readonly name: string
-}
-
 /** What is set aside, at times that the test says. */
 function openSetAside() {
   let now = 1_000_000
-  const aside = createSetAside<Named>(() => now)
+  const aside = createSetAside<{ name: string; names: string[]; sinceMs: number }>(() => now)
   const put = (name: string, ...names: string[]) => {
-    const one = { name, held: { names }, names, sinceMs: now }
-    aside.add([one])
+    const one = { name, names, sinceMs: now }
+    aside.add(one)
     return one
   }
-  /** Those of a transaction that met a lock, by what each holds. */
-  const putTogether = (...names: string[]) =>
-    aside.add(names.map(name => ({ name, held: { names: [...name] }, names: [...name], sinceMs: now })))
-  let tried: readonly Named[] = []
   const next = (...underWay: string[]) => {
     const one = aside.next(new Set(underWay))
-    if (typeof one === 'number') return one
-    tried = one
-    return one.map(({ name }) => name).join(' ')
+    return typeof one === 'number' ? one : one.name
   }
   const pass = (ms: number) => {
     now += ms
   }
-  /** What was tried last needs what is locked. */
-  const rest = () => aside.rest(tried)
-  return { aside, put, putTogether, next, rest, pass }
+  return { aside, put, next, pass }
 }
 
 t.test('what was tried in vain rests, and so does what holds something of it', async t => {
-  const { aside, put, next, rest, pass } = openSetAside()
+  const { aside, put, next, pass } = openSetAside()
   t.equal(next(), Infinity)
-  put('first', 'a', 'b')
+  const first = put('first', 'a', 'b')
   put('like it', 'b')
   t.equal(next(), 'first')
-  rest()
+  aside.rest(first)
   t.equal(next(), limits.postgresLockRestMs)
   put('like it, too', 'b')
   t.equal(next(), limits.postgresLockRestMs, 'who comes to it rests with it')
@@ -68,7 +56,7 @@ t.test(
     while (tried.at(-1) !== 'free' && tried.length < 20) {
       const one = aside.next(new Set())
       if (typeof one === 'number') break
-      tried.push(one[0]!.name)
+      tried.push(one.name)
       aside.rest(one)
       // Of ten that are tried the first has rested before the last one's turn.
       pass(limits.postgresLockRestMs / 5)
@@ -95,35 +83,6 @@ t.test('what another has under way is not tried beside it', async t => {
   t.equal(next('b'), 'other')
   t.equal(next('b', 'c'), Infinity)
   t.equal(next('d'), 'one')
-})
-
-t.test(
-  'who needs what is locked is found by halves, in which what holds the same stays together',
-  async t => {
-    const { aside, putTogether, put, pass } = openSetAside()
-    putTogether('a', 'ab', 'c', 'd', 'e', 'f', 'g', 'h')
-    put('kept', 'k')
-    const tried: string[] = []
-    const isLocked = (name: string) => name.includes('d') || name === 'kept'
-    for (let n = 0; n < 12; n++) {
-      pass(1)
-      const some = aside.next(new Set())
-      if (typeof some === 'number') break
-      tried.push(some.map(({ name }) => name).join(' '))
-      if (some.some(({ name }) => isLocked(name))) aside.rest(some)
-      else for (const one of some) aside.remove(one)
-    }
-    t.strictSame(tried, ['a ab c d', 'e f g h', 'a ab', 'c d', 'kept', 'c', 'd'])
-    t.equal(aside.size, 2)
-    t.ok(aside.isSuspect(['d']))
-  },
-)
-
-t.test('those that all hold the same are tried one by one, in their order', async t => {
-  const { aside, putTogether, next } = openSetAside()
-  putTogether('ab', 'a', 'b')
-  t.equal(next(), 'ab')
-  t.equal(aside.size, 3)
 })
 
 t.test('what nobody asks for any more is forgotten, and who waits for too long is late', async t => {
