@@ -25,8 +25,6 @@ export function saysProven(
       ({ result, properties }) =>
         result === 'pass' && (properties.get('header.from') ?? fromDomain) === fromDomain,
     )
-  // Its policy may want the very same domain (aspf=s, adkim=s), and that host has looked.
-  if (ofDmarc.some(({ result }) => result === 'fail')) return false
   return findings.some(({ method, result, properties }) => {
     if (result !== 'pass') return false
     const domains =

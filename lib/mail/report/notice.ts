@@ -59,9 +59,9 @@ function paragraphsOf(text: string): Notice['paragraphs'] {
     start = -1
   }
   for (const line of text.matchAll(/[^\n]+/g)) {
-    if (paragraphs.length >= limits.reportParagraphs) return paragraphs
     // The line before was empty when a line feed stands before the one that ended it.
     if (line[0].trim() === '' || text.charAt(line.index - 2) === '\n') close()
+    if (paragraphs.length >= limits.reportParagraphs) return paragraphs
     if (line[0].trim() === '') continue
     if (start < 0) start = line.index
     end = line.index + line[0].length

@@ -238,7 +238,7 @@ function codeOf(
 /** Letters alone, and words, are a code only where their sentence or line ends with them. */
 function isWritten(text: string, value: string, to: number): boolean {
   if (/\d/.test(value)) return true
-  return !noCode.test(value) && /^["'”»」*]{0,3}(?:[.!\n]|$|\s+\n|\. )/.test(text.slice(to, to + 8))
+  return !noCode.test(value) && /^["'”»」*]{0,3}(?:[.!\n]|\s{0,30}$|\s+\n|\. )/.test(text.slice(to, to + 40))
 }
 
 /** Nothing that ends a sentence, and no paragraph, stands between. */

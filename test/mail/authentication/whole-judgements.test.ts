@@ -159,7 +159,7 @@ function wanted({ author, spf, spfDomain, isHelo, dkim, policy, arc }: Case) {
       signing('pass').length > 0 &&
       !signing('pass').some(each => each.kind === 'pass with Reply-To'),
     aligned: dmarc === 'pass' || (dmarc === 'none' && isProven),
-    isExcused: isTrusted && ['says pass', 'says DKIM'].includes(arc),
+    isExcused: isTrusted && ['says pass', 'says fail and DKIM', 'says DKIM'].includes(arc),
     isUnknown:
       dmarc === 'temperror' ||
       (isDenied && signing('temperror').length > 0) ||

@@ -3,6 +3,7 @@ import { limits } from '../../../lib/base/limits.ts'
 import { readHeader } from '../../../lib/mail/header/header.ts'
 import { isComplaint, readFeedbackReport } from '../../../lib/mail/report/arf.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
+import { noticeIn } from '../../../lib/mail/report/notice.ts'
 import { withoutAddresses, withoutMessageWords } from '../../../lib/mail/report/repeated-words.ts'
 import { enhancedOf, findReply, wordsOf } from '../../../lib/mail/report/said-reply.ts'
 import { readSnsBounce, readSnsComplaint } from '../../../lib/mail/report/sns.ts'
@@ -613,6 +614,109 @@ t.test('words that a reply repeats', async t => {
     ],
     ['of the message', quoted.map(text => `${text} → ${withoutMessageWords(text)}`.replace(/n{99,}/g, 'n…'))],
   ])
+})
+
+t.test('whom a notice names, and where its words end', async t => {
+  const named = (text: string) => noticeIn(text).named.map(({ at, address }) => `${at} ${address}`)
+  const local = 'l'.repeat(64)
+  const domain = 'd'.repeat(255)
+  for (const [text, wanted] of [
+    ['To A@B.example, b@c.', ['3 a@b.example', '16 b@c']],
+    ['a@b@c.example', ['0 a@b']],
+    ['@a.example b@', []],
+    ['x=a@b.example', ['2 a@b.example']],
+    [
+      '<a@b.example>"c@d.example"(e@f.example)[g@h.example];i@j.example',
+      ['1 a@b.example', '14 c@d.example', '27 e@f.example', '40 g@h.example', '53 i@j.example'],
+    ],
+    ['a@b.example.!?*', ['0 a@b.example']],
+    ['a@...', []],
+    [`x${local}@b`, [`1 ${local}@b`]],
+    [`a@${domain}`, [`0 a@${domain}`]],
+    [`a@${domain}d`, [`0 a@${domain}`]],
+  ] as const)
+    t.strictSame(named(text), wanted, text.slice(0, 40))
+
+  const listed = (text: string) => noticeIn(text).listed
+  for (const line of [
+    'a@b.example',
+    '  a@b.example',
+    '<a@b.example>',
+    '* a@b.example',
+    '> - a@b.example',
+    'To: a@b.example',
+    'Recipient: <a@b.example>',
+    'Failed recipient address: a@b.example',
+    'final recipients:a@b.example',
+    'original address: "a@b.example"',
+    'a@b.example.',
+    '(a@b.example)',
+    `${' '.repeat(40)}a@b.example`,
+  ])
+    t.strictSame(listed(`Hello\n${line}\nbye`), ['a@b.example'], line)
+  for (const line of [
+    'x a@b.example',
+    'From: a@b.example',
+    `${' '.repeat(41)}a@b.example`,
+    '<<<<a@b.example',
+    'postmaster@b.example',
+    'mailer-daemon@b.example',
+    'abuse@b.example',
+    'helpdesk@b.example',
+    'support@b.example',
+    'admins+x@b.example',
+    'mailto:a@b.example',
+    'a@',
+  ])
+    t.strictSame(listed(`Hello\n${line}\nbye`), [], line)
+  t.strictSame(listed('supports@b.example\nsupports@b.example\nc@d.example'), [
+    'supports@b.example',
+    'c@d.example',
+  ])
+  const many = Array.from({ length: limits.reportRecipients + 1 }, (_, i) => `r${i}@b.example\n`).join('')
+  t.equal(listed(many).length, limits.reportRecipients)
+
+  const paragraphs = (text: string) =>
+    noticeIn(text).paragraphs.map(({ start, text: one }) => `${start} ${one}`)
+  for (const [text, wanted] of [
+    ['', []],
+    ['\n \n', []],
+    ['a', ['0 a']],
+    ['a\nb', ['0 a\nb']],
+    ['a\n\nb', ['0 a', '3 b']],
+    ['\n\na\n\n\nb\n', ['2 a', '6 b']],
+    ['a\n \t\nb\nc\n', ['0 a', '5 b\nc']],
+    [' a \n\n b ', ['0  a ', '5  b ']],
+  ] as const)
+    t.strictSame(paragraphs(text), wanted, JSON.stringify(text))
+  for (const count of [limits.reportParagraphs, limits.reportParagraphs + 1])
+    t.equal(paragraphs('a\n\n'.repeat(count)).length, limits.reportParagraphs)
+
+  for (const [copy, hasFields] of [
+    ['------ This is a copy of the message', false],
+    ['--- Below this line is a copy', false],
+    ['----- Original message -----', false],
+    ['> -- Unsent message', false],
+    ['==== The headers of it', false],
+    ['||| body of it', false],
+    ['*** message text follows', false],
+    ['Below is a copy of it', false],
+    ['Original message headers:', false],
+    ['Your message reads', false],
+    ['Content-Type: message/rfc822', true],
+    ['content-type: text/rfc822-headers', true],
+    ['Received: from x', true],
+    ['Return-Path: <x>', true],
+    ['DKIM-Signature: v=1', true],
+  ] as const) {
+    const found = noticeIn(`It failed.\n${copy}\nx@y.example`)
+    t.strictSame([found.text, found.hasFields, found.named], ['It failed.\n', hasFields, []], copy)
+  }
+  for (const text of ['an original message', 'Content-Type: text/plain', 'not Received: x', 'Received by x'])
+    t.equal(noticeIn(`It failed.\n${text}`).text, `It failed.\n${text}`, text)
+  const both = noticeIn('a\nReceived: x\n-- Original message')
+  t.strictSame([both.text, both.hasFields], ['a\n', true])
+  t.equal(noticeIn(`${'x'.repeat(limits.reportPartBytes)}y`).text.length, limits.reportPartBytes)
 })
 
 t.test('bounces in words, cut off in each line', async t => {

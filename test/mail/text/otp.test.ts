@@ -66,6 +66,18 @@ t.test('a judged table of codes and of numbers that are none', async t => {
   for (const [subject, text, otp] of judged) t.equal(findOtp({ subject, text }), otp, `${subject} | ${text}`)
 })
 
+t.test('a code of letters alone ends the text, its line or its sentence', async t => {
+  for (const [end, isCode] of [
+    ...['', ' ', ' '.repeat(30), '"', '" ', '\n', '   \nx', '.', '. x', '!'].map(one => [one, true] as const),
+    ...[' please', ' '.repeat(31), `${' '.repeat(39)}please`, ', x', '"" x'].map(
+      one => [one, false] as const,
+    ),
+  ]) {
+    const text = `Your verification code is: KWXZQP${end}`
+    t.equal(findOtp({ subject: 'Sign in', text }), isCode ? 'KWXZQP' : null, JSON.stringify(end))
+  }
+})
+
 t.test('whatever the text is, it is read in a moment', async t => {
   for (const part of [
     'verification code ',
