@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Test } from 'tap'
+import { operations } from '../../lib/api/index.ts'
 import type { Clock } from '../../lib/base/clock.ts'
 import { startPeer } from '../courier/smtp/scripted-peer.ts'
 import { type Api, apiOf } from '../support/api.ts'
@@ -297,4 +298,67 @@ export async function sameHistory(t: Test, { seed, toml }: History, database?: s
     ],
   )
   sameFacts(t, `history-${seed}`, [['steps', steps.map((line, at) => `${at + 1}. ${line}`)], ...rows])
+  t.strictSame(await listsThatDisagree(api), [], 'lists, their pages and their filters')
+}
+
+interface Row {
+  readonly [name: string]: unknown
+}
+
+/** Filters of which a row says itself whether it is meant, with what they may be. */
+const filters: Readonly<Record<string, readonly string[]>> = {
+  direction: ['inbound', 'outbound'],
+  category: ['personal', 'automated', 'marketing', 'spam'],
+  isRead: ['true', 'false'],
+  reason: ['manual', 'bounce', 'complaint'],
+  action: ['rule_added', 'rule_removed', 'mode_changed', 'refused'],
+  address: ['ann@ours.example', 'none@ours.example'],
+  domain: ['ours.example', 'none.example'],
+  type: ['message.sent', 'message.received', 'message.bounced'],
+}
+
+/** What of the lists contradicts itself: pages that are not those of the whole, totals, and filters that are not those of the rows. */
+async function listsThatDisagree(api: Api): Promise<string[]> {
+  const wrong: string[] = []
+  const [inbox] = (await api.get('/v1/inboxes')).body.data
+  const list = async (path: string, query: Readonly<Record<string, string | number>>) => {
+    const { status, body } = await api.get(`${path}?${new URLSearchParams(query as Record<string, string>)}`)
+    if (status !== 200) throw new Error(`${path} ${JSON.stringify(query)}: ${JSON.stringify(body)}`)
+    return body as { readonly data: readonly Row[]; readonly total?: number }
+  }
+  for (const { method, path: declared, query } of operations) {
+    const names = Object.keys((query as { properties?: object } | undefined)?.properties ?? {})
+    if (method !== 'get' || !names.includes('limit')) continue
+    const path = declared.replace('{id}', inbox.id)
+    const hold = (what: string, is: unknown, right: unknown) => {
+      if (JSON.stringify(is) !== JSON.stringify(right)) wrong.push(`${path} ${what}: ${JSON.stringify(is)}`)
+    }
+    const whole = await list(path, { limit: 100 })
+    if (names.includes('offset')) hold('total', whole.total, whole.data.length)
+    const paged: Row[] = []
+    for (let last: readonly Row[] | undefined; last === undefined || last.length === 3; ) {
+      const from = names.includes('offset')
+        ? { offset: paged.length }
+        : paged.length > 0
+          ? { after: String(paged.at(-1)!.event_id) }
+          : {}
+      const page = await list(path, { limit: 3, ...from })
+      hold('total of a page', page.total, whole.total)
+      last = page.data
+      paged.push(...last)
+    }
+    hold('pages', paged, whole.data)
+    if (names.includes('newest'))
+      hold('newest', (await list(path, { limit: 4, newest: 'true' })).data, whole.data.slice(-4))
+    for (const [name, values] of Object.entries(filters)) {
+      if (!names.includes(name) || whole.data.length === 0 || !(name in whole.data[0]!)) continue
+      for (const value of values) {
+        const some = await list(path, { limit: 100, [name]: value })
+        const right = whole.data.filter(row => String(row[name]) === value)
+        hold(`${name}=${value}`, some.data, right)
+        if (names.includes('offset')) hold(`total of ${name}=${value}`, some.total, right.length)
+      }
+    }
+  }
+  return wrong
 }
