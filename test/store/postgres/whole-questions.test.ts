@@ -1,5 +1,6 @@
 import t from 'tap'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
+import { joinedText } from '../../../lib/store/postgres/joined.ts'
 import { askTogether } from '../../../lib/store/postgres/questions.ts'
 import type { Answer } from '../../../lib/store/transactions/connection.ts'
 import { type Chance, chanceOf } from '../../support/fuzz.ts'
@@ -184,6 +185,8 @@ t.test('how questions travel', async t => {
     t.strictSame(wrong, [], title)
     facts.push([title, lines])
   }
+  const asked = { text: texts.two, values: ['a', 1], name: undefined }
+  facts.push(['two of a text, as the server is asked', joinedText([asked, asked])?.text])
   sameFacts(t, 'questions', facts)
 })
 
