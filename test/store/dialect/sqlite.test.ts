@@ -219,3 +219,32 @@ t.test('another version says that something was committed, by whomever, and noth
   t.strictSame(wrong.slice(0, 3), [])
   t.ok(committed > 20, `${committed}`)
 })
+
+t.test(
+  'a snapshot sees what was there when it first read, a reader what is there in this turn of the event loop',
+  async t => {
+    const path = `${temporaryDir(t)}/snapshot.sqlite`
+    const writer = openSqliteWriter(path)
+    t.teardown(() => writer.close())
+    writer.exec('create table "one" ("n" integer)')
+    const snapshot = openSqliteSnapshot(path)
+    t.teardown(() => snapshot.close())
+    const reader = openSqliteReader(path)
+    t.teardown(() => reader.close())
+    const count = ({ prepare }: typeof reader) =>
+      (prepare('select count(*) as "n" from "one"').get() as { n: number }).n
+    const countOf = async ({ db }: { readonly db: Db }) =>
+      (await sql<{ n: number }>`select count(*) as "n" from "one"`.execute(db)).rows[0]!.n
+    writer.exec('insert into "one" values (1)')
+    t.equal(await countOf(snapshot), 1, 'until its first look')
+    t.equal(count(reader), 1)
+    writer.exec('insert into "one" values (2)')
+    t.equal(count(reader), 1, 'all that it reads at once is of one moment')
+    reader.refresh()
+    t.equal(count(reader), 2)
+    writer.exec('insert into "one" values (3)')
+    await new Promise(resolve => setImmediate(resolve))
+    t.equal(count(reader), 3)
+    t.equal(await countOf(snapshot), 1)
+  },
+)
