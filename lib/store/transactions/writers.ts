@@ -173,20 +173,25 @@ export function createWriters(parts: WritersParts): Writers {
   async function tryAside(): Promise<void> {
     while (aside.size > 0) {
       for (const one of aside.late()) end(one, keptLocked())
+      const due = aside.next(underWay)
+      if (typeof due === 'number') {
+        if (aside.size > 0) await pause(Math.min(due, limits.postgresLockRestMs))
+        continue
+      }
+      const taken = await take().then(
+        connection => ({ connection }),
+        error => ({ error }),
+      )
+      // A lane may have begun what holds something of it while a connection was waited for.
       const next = aside.next(underWay)
-      if (typeof next === 'number') {
-        if (aside.size > 0) await pause(Math.min(next, limits.postgresLockRestMs))
+      if ('error' in taken) {
+        if (typeof next !== 'number') end(next, taken.error)
         continue
       }
-      let connection: Connection
+      const { connection } = taken
       try {
-        connection = await take()
-      } catch (error) {
-        end(next, error)
-        continue
-      }
-      try {
-        await write(connection, [next], limits.postgresLockAgainMs, () => aside.rest(next))
+        if (typeof next !== 'number')
+          await write(connection, [next], limits.postgresLockAgainMs, () => aside.rest(next))
       } catch (error) {
         // The connection may be broken; who waited for it has been told.
         void error

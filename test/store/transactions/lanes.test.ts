@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
 import { createWriters } from '../../../lib/store/transactions/writers.ts'
 import { lockKept, scriptConnections } from '../../support/scripted-connections.ts'
 import { until } from '../../support/until.ts'
@@ -9,8 +10,11 @@ interface Asked {
   readonly has: PromiseWithResolvers<void>
 }
 
-/** Writers over two connections to a server that gives a transaction what it asks for when the test says so. */
-function openLanes(t: Test) {
+/**
+ * Writers over two connections to a server that gives a transaction what it asks for when the test says so.
+ * @param taking waited for before each connection is had
+ */
+function openLanes(t: Test, { taking = async () => {}, monotonicMs = systemClock.monotonicMs } = {}) {
   const asked: Asked[] = []
   const all: (readonly string[])[] = []
   const server = scriptConnections(async ({ name, values }) => {
@@ -24,12 +28,15 @@ function openLanes(t: Test) {
     return undefined
   })
   const writers = createWriters({
-    take: server.take,
+    async take() {
+      await taking()
+      return server.take()
+    },
     connections: 2,
     writeLeft: async () => {},
     committed() {},
     transacted() {},
-    monotonicMs: systemClock.monotonicMs,
+    monotonicMs,
   })
   const done: string[] = []
   const write = async (name: string, ...names: string[]) => {
@@ -103,7 +110,7 @@ t.test('what is tried alone waits for what is under way, and that for it', async
   const writes = [write('a1', 'a'), write('b1', 'b')]
   await asksFor('a')
   refuse('a')
-  await asksFor('a')
+  await until('the first is tried alone', () => all.length === 2)
   writes.push(write('a2', 'a'), write('ab', 'a', 'b'), write('c', 'c'))
   await asksFor('c')
   give('c')
@@ -121,3 +128,37 @@ t.test('what is tried alone waits for what is under way, and that for it', async
   t.strictSame(all.slice(0, 3), [['a', 'b'], ['a'], ['c']])
   await requireClean()
 })
+
+t.test(
+  'what a lane begins while the one that is set aside waits for a connection is left to the lane',
+  async t => {
+    let now = 1_000_000
+    let takes = 0
+    const hasConnection = Promise.withResolvers<void>()
+    const { done, write, asksFor, give, refuse, requireClean } = openLanes(t, {
+      // The first is of a lane, and the second of who is set aside.
+      taking: async () => (++takes === 2 ? hasConnection.promise : undefined),
+      monotonicMs: () => now,
+    })
+    const late = write('b1', 'b')
+    await asksFor('b')
+    refuse('b')
+    await until('it waits for a connection', () => takes === 2)
+    // For so long that nobody remembers what it holds.
+    now += 2 * limits.postgresLockWaitMs
+    const other = write('c', 'c')
+    await asksFor('c')
+    refuse('c')
+    const second = write('b2', 'b')
+    await asksFor('b')
+    hasConnection.resolve()
+    await asksFor('c')
+    give('c')
+    await other
+    give('b')
+    await second
+    await t.rejects(late, { name: 'StorageContended' })
+    t.strictSame(done, ['c', 'b2'])
+    await requireClean()
+  },
+)
