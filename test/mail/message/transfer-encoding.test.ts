@@ -59,6 +59,16 @@ t.test('behind a padding another piece is read, wherever it stands', t => {
   t.end()
 })
 
+t.test('of what is uuencoded an empty line holds nothing', t => {
+  for (const lines of ['', '\n', '\r\n', '\n\r\n'])
+    t.equal(
+      decodeTransfer(Buffer.from(`begin 644 x\n#0V%T\n${lines}#0V%T\n\`\nend\n`), 'x-uuencode').toString(),
+      'CatCat',
+      JSON.stringify(lines),
+    )
+  t.end()
+})
+
 t.test('other encodings are counted by decoding', async t => {
   for (const encoding of ['quoted-printable', 'x-uuencode', '7bit', ''])
     t.equal(
