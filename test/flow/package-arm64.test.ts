@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { makeDebianPackage } from '../../packaging/debian.ts'
-import { carriedNode, makeProgram } from '../../packaging/program.ts'
+import { carriedNode } from '../../packaging/program.ts'
+import { makePackageFor } from '../support/debian-package.ts'
 import { getPeer, without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -16,7 +16,6 @@ t.test(
   { skip: without('qemu-aarch64', 'libatomic-arm64', 'dpkg') },
   async t => {
     const work = temporaryDir(t)
-    Object.assign(process.env, { DPKG_DEB_COMPRESSOR_TYPE: 'none', SOURCE_DATE_EPOCH: '1700000000' })
     try {
       carriedNode('arm64', work)
     } catch (error) {
@@ -25,7 +24,7 @@ t.test(
       t.plan(0, 'Node for arm64 can not be had of the registry')
       return
     }
-    const deb = await makeDebianPackage(makeProgram(work), 'arm64', { work, to: work })
+    const { deb } = await makePackageFor('arm64', work)
     const field = execFileSync('dpkg-deb', ['-f', deb, 'Architecture'], { encoding: 'utf8' })
     t.equal(field.trim(), 'arm64')
 
