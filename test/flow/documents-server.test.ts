@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runInBootedSystem } from '../support/booted-system.ts'
-import { architecture, makePackages } from '../support/debian-package.ts'
+import { architecture, packageOfRun } from '../support/debian-package.ts'
 import { type Block, blocksOf, type Exception, scriptOf, unkept } from '../support/documents.ts'
 import { without } from '../support/peers.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -178,7 +178,7 @@ t.test(
         exceptions.filter(({ begins }) => some.some(({ text }) => text.startsWith(begins))),
       ),
     )
-    const { deb } = await makePackages(t)
+    const { deb } = await packageOfRun()
     const { code, stdout, stderr } = await runInBootedSystem(
       temporaryDir(t),
       `${first}${sending}${warned}${rest.join('')}`,

@@ -66,7 +66,9 @@ t.test('a client that is generated speaks of our nouns and works', { skip }, asy
     run(process.execPath, [join(modules, script), ...args], { cwd: dir, maxBuffer: 16 * 1024 * 1024 })
 
   await node('@hey-api/openapi-ts/bin/run.js', '-i', document, '-o', join(dir, 'client'), '--no-log-file')
+  await node('openapi-typescript/bin/cli.js', document, '-o', join(dir, 'types.ts'))
   await writeFile(join(dir, 'story.ts'), story)
+  await writeFile(join(dir, 'plain.ts'), plainTypes)
   await writeFile(
     join(dir, 'tsconfig.json'),
     JSON.stringify({
@@ -82,9 +84,10 @@ t.test('a client that is generated speaks of our nouns and works', { skip }, asy
         skipLibCheck: true,
         outDir: 'out',
       },
-      files: ['story.ts'],
+      files: ['story.ts', 'plain.ts'],
     }),
   )
+  // Both in one look: most of it is the library's types.
   await node('typescript/bin/tsc', '-p', '.')
   const { stdout } = await run(process.execPath, [join(dir, 'out/story.js')], {
     env: { ...process.env, API: baseUrl, KEY: token },
@@ -98,9 +101,6 @@ t.test('a client that is generated speaks of our nouns and works', { skip }, asy
     isSame: true,
   })
 
-  await node('openapi-typescript/bin/cli.js', document, '-o', join(dir, 'types.ts'))
-  await writeFile(join(dir, 'plain.ts'), plainTypes)
-  await node('typescript/bin/tsc', '--strict', '--noEmit', '--skipLibCheck', '--types', 'node', 'plain.ts')
   const types = await readFile(join(dir, 'types.ts'), 'utf8')
   for (const noun of [
     'Inbox',

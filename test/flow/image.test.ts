@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { makePackages } from '../support/debian-package.ts'
+import { packageOfRun } from '../support/debian-package.ts'
 import { without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -82,7 +82,7 @@ t.test(
   'the last stage of the Dockerfile, done by hand in a root of its own, takes mail and tells of its health',
   { skip: without('dpkg', 'unshare', 'ip') },
   async t => {
-    const { tree } = await makePackages(t)
+    const { tree } = await packageOfRun()
     const dir = temporaryDir(t)
     // The user of the image comes through it.
     chmodSync(dir, 0o755)
@@ -127,7 +127,9 @@ ip link set lo up
 echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start
 inside() { setpriv --no-new-privs --inh-caps=-all chroot --userspec='${user}' "$root" env -i PATH=/usr/bin:/bin "$@"; }
 inside ${entry} 2> '${dir}/log' &
-for look in $(seq 300); do inside ${health} && break; sleep 0.1; done
+# Each look is a start of Node: none before the door is there.
+for look in $(seq 600); do (exec 3<> /dev/tcp/127.0.0.1/8025) 2> /dev/null && break; sleep 0.1; done
+for look in $(seq 60); do inside ${health} && break; sleep 0.5; done
 echo '== health'
 inside ${health} && echo healthy
 inside sh -c 'id -un; touch /etc/written 2> /dev/null || echo sealed'

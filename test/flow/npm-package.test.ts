@@ -4,14 +4,14 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeNpmPackage } from '../../packaging/npm.ts'
-import { makeProgram } from '../../packaging/program.ts'
+import { copyOfProgram } from '../support/debian-package.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
 
 t.test('npm install -g of the packed tarball brings a program that runs', async t => {
   const work = temporaryDir(t)
-  const tarball = makeNpmPackage(makeProgram(work), work)
+  const tarball = makeNpmPackage(await copyOfProgram(work), work)
   const prefix = join(work, 'prefix')
   // What "npm ci" of this checkout brought is in npm's cache.
   const flags = ['--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error']

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runInBootedSystem } from '../support/booted-system.ts'
-import { makePackages } from '../support/debian-package.ts'
+import { makeOlder, packageOfRun } from '../support/debian-package.ts'
 import { without } from '../support/peers.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
@@ -10,7 +10,9 @@ t.test(
   'the Debian package is installed, run by systemd, upgraded, removed and purged',
   { skip: without('dpkg', 'systemd', 'unshare', 'ip') },
   async t => {
-    const { deb, older, tree } = await makePackages(t)
+    const made = await packageOfRun()
+    const older = makeOlder(made, temporaryDir(t))
+    const { deb, tree } = made
     const script = `
 said() { echo "== $1"; }
 trap 'journalctl --no-pager --unit mailboxd >&2' EXIT
@@ -79,7 +81,7 @@ ls -A /etc/mailboxd
 said purged
 rm -r /etc/credstore
 dpkg --purge mailboxd
-find / -xdev -name '*mailboxd*' -not -path '/given/*' -not -path '/tmp/*' -not -path '/proc/*' -not -path '*/node_modules/*' -newer /given/script -print
+find / -xdev '(' -path /given -o -path /tmp -o -path /proc -o -name node_modules ')' -prune -o -name '*mailboxd*' -newer /given/script -print
 `
     const { code, stdout, stderr } = await runInBootedSystem(temporaryDir(t), script, {
       'older.deb': older,

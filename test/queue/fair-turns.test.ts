@@ -7,6 +7,7 @@ import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { roomAt } from '../../lib/queue/places.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Showing } from '../../lib/queue/standing.ts'
+import { roomless, type Stay } from '../../lib/queue/stays.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -669,6 +670,48 @@ onEveryDatabase('room at an address is not kept for who is stuck on the way ther
   t.equal(turns.placeOf(stuck[1]!).hasRoomAt('192.0.2.1'), true, 'when it comes there is room')
   t.equal(await comes(mine, stuck[0]!, 'mx:mx.evil0.example'), true)
   t.equal(turns.placeOf(stuck[0]!).hasRoomAt('192.0.2.1'), false)
+})
+
+onEveryDatabase(
+  'who was promised room at an address has the part of one at its destination that has none there',
+  async (t, store) => {
+    const mine = setUp(store, 40, 2)
+    const { turns, put } = mine
+    await put(numbered('first', 2), 'mx:big')
+    const before = await turns.claim()
+    await put(['promised'], roomAt('192.0.2.1'))
+    const [promised] = await turns.claim()
+    t.equal(await comes(mine, promised!, 'mx:big'), true)
+    const rooms = [...before, promised!].map(entry => turns.placeOf(entry).hasRoomAt('192.0.2.1'))
+    t.strictSame(rooms, [false, true, true])
+  },
+)
+
+t.test('whose part that is: of the pod that has all of its own, or anybody', t => {
+  const sort = { isRetry: false, isProbe: false, isUnproven: false }
+  const stay = (podId: string, more: Partial<Stay> = {}): Stay => ({
+    ...{ name: 'mx:big', podId, sinceMs: 0, state: 'coming' },
+    ...more,
+  })
+  const held = [
+    { sort, stay: stay('elsewhere', { name: 'mx:small' }), room: undefined },
+    { sort, stay: stay('late', { state: 'late' }), room: undefined },
+    { sort, stay: stay('has room'), room: stay('has room', { name: roomAt('192.0.2.1') }) },
+    { sort: { ...sort, isProbe: true }, stay: stay('probe'), room: undefined },
+    { sort, stay: stay('one'), room: undefined },
+    { sort, stay: stay('other', { state: 'there' }), room: undefined },
+  ]
+  for (const [podId, found] of [
+    [undefined, 'one'],
+    ['one', 'one'],
+    ['other', 'other'],
+    ['elsewhere', undefined],
+    ['late', undefined],
+    ['has room', undefined],
+    ['probe', undefined],
+  ] as const)
+    t.equal(roomless(held, 'mx:big', podId)?.podId, found, podId ?? 'anybody')
+  t.end()
 })
 
 onEveryDatabase(

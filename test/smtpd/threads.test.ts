@@ -44,7 +44,8 @@ t.test('sessions are spread over threads, and what they bring is stored once', a
 
 t.test('peers are counted over all threads', async t => {
   const { port } = await openThreadedDoor(t, {
-    smtp: 'max_connections_per_address = 3\nmessages_per_minute_per_address = 2\n',
+    // Whichever of the two is a bound, and both.
+    smtp: 'max_connections_per_address = 3\nmessages_per_minute_per_address = 2\nmessages_per_minute_per_block = 2\n',
   })
   const dialogs = [await greetedDialog(port), await greetedDialog(port), await greetedDialog(port)]
   t.match((await (await openDialog(port)).reply()).text, /^421 4\.7\.0 /)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
-import { findInbox } from '../../lib/store/inboxes.ts'
+import { countInScope, findInbox } from '../../lib/store/inboxes.ts'
 import {
   findThreadIdByMessageId,
   listInboxMessages,
@@ -17,6 +17,18 @@ import { turnsDuring } from '../support/event-loop.ts'
 import { insertInboxRow, insertInstallation, insertMessageRow, insertThreadRow } from '../support/rows.ts'
 
 const everything = { limit: 100, offset: 0 }
+
+onEveryDatabase('where there is no inbox all is counted to none', async (t, store) => {
+  await store.write(insertInstallation)
+  const none = { inbound: 0, outbound: 0, threads: 0, unreadThreads: 0 }
+  for (const scope of [
+    { podId: 'none', inboxId: null },
+    { podId: null, inboxId: 'none' },
+  ]) {
+    const counted = Object.entries(await countInScope(store.read, scope))
+    t.strictSame(Object.fromEntries(counted.map(([name, count]) => [name, Number(count)])), none)
+  }
+})
 
 onEveryDatabase('messages: order, pages, directions and totals', async (t, store) => {
   const { pod, inbox } = await store.write(insertInstallation)

@@ -27,6 +27,12 @@ export interface Identities {
 }
 
 /**
+ * A DMARC record is a tag-list as those of DKIM are (RFC 9989 §4.7): one in which a tag stands twice is none (RFC 6376 §3.2), and a domain has not
+ * one policy here and another there, by which of them is read.
+ */
+export const recordForm = { strict: true } as const
+
+/**
  * DMARC (RFC 9989) of a message from the domain. A failure counts only when nothing that could have passed is unknown;
  * what could not have made it pass, such as a stranger's key that could not be asked for, is left out of that.
  * @param unknown the domains whose SPF or DKIM is a temperror
@@ -63,6 +69,7 @@ async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities)
     spfDomains: [...passing.spf],
     dkimDomains: passing.dkim.map(domain => ({ domain })),
     resolver: resolver as DNSResolver,
+    ...recordForm,
   })
   if (checked === false) return { result: 'permerror', policy: undefined, aligned: undefined }
   const result = resultOf(checked.status)

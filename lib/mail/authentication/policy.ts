@@ -1,5 +1,6 @@
 import type { DNSResolver } from 'mailauth'
 import type { Lookup } from '../signature/key.ts'
+import { recordForm } from './dmarc.ts'
 import { loadMailauth } from './mailauth.ts'
 import { type AuthenticationResult, resultOf } from './results.ts'
 
@@ -22,7 +23,8 @@ export async function evaluateSpf(
 /** Whether a DMARC policy holds for the domain: its own or an inherited one (RFC 9989 §4.10.1); undefined: DNS does not say. */
 export async function hasDmarcPolicy(lookup: Lookup, domain: string): Promise<boolean | undefined> {
   const { dmarc } = await loadMailauth()
-  const checked = await dmarc({ headerFrom: `postmaster@${domain}`, resolver: lookup as DNSResolver })
+  const headerFrom = `postmaster@${domain}`
+  const checked = await dmarc({ headerFrom, resolver: lookup as DNSResolver, ...recordForm })
   const result = checked && resultOf(checked.status)
   if (result === 'temperror') return undefined
   return result !== false && result !== 'none'

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { BackupFault } from '../../../lib/base/backup-fault.ts'
@@ -9,6 +10,7 @@ import { SchemaFault } from '../../../lib/base/schema-fault.ts'
 import { createSecretBox } from '../../../lib/base/secret-box.ts'
 import { writeArchive } from '../../../lib/blob/archive.ts'
 import { openDisk } from '../../../lib/blob/disk.ts'
+import { makeBackup } from '../../../lib/core/backup/backup.ts'
 import { openBackup } from '../../../lib/core/backup/contents.ts'
 import { restoreBackup } from '../../../lib/core/backup/restore.ts'
 import { verify } from '../../../lib/core/backup/verify.ts'
@@ -16,6 +18,7 @@ import { ddlFor } from '../../../lib/store/dialect/dialect.ts'
 import { migrations } from '../../../lib/store/migrations/index.ts'
 import { ledgerDdl, type Migration } from '../../../lib/store/migrations/migration.ts'
 import { openStore } from '../../../lib/store/open.ts'
+import { insertRaw } from '../../../lib/store/raws.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 /** A database of ours, and what somebody did to it. */
@@ -104,6 +107,20 @@ t.test('a database is restored when its schema is what our migrations make, and 
   for (const [name, harm] of Object.entries(foreign)) {
     await t.rejects(restored(t, { harm }), BackupFault, name)
   }
+})
+
+t.test('a file that is gone is told as missing, one alone as well, and the backup is whole', async t => {
+  const dir = temporaryDir(t)
+  const store = await openStore(join(dir, 'mailboxd.sqlite'), systemClock)
+  t.teardown(() => store.close())
+  const row = { id: '0199', sizeBytes: 1, content: null, createdAt: head.createdAt }
+  await store.write(db => insertRaw(db, row))
+  const { missing, deletedMeanwhile } = await makeBackup({
+    ...{ dataDir: dir, output: new PassThrough().resume(), program: '0.1.0', clock: systemClock },
+    ...{ ids: { next: () => 'x' }, withKey: false, hasBucket: false },
+    ...{ signal: new AbortController().signal, told() {} },
+  })
+  t.strictSame([missing, deletedMeanwhile], [[row.id], 0])
 })
 
 t.test('a head that does not say what a backup says of itself', async t => {

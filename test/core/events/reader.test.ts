@@ -4,6 +4,8 @@ import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import type { Subscription } from '../../../lib/core/app/stream.ts'
 import { createEventReader } from '../../../lib/core/events/reader.ts'
+import type { EventWindow } from '../../../lib/core/events/window.ts'
+import { takeConnection } from '../../../lib/store/transactions/connection.ts'
 import { takesAll } from '../../support/event-sink.ts'
 
 const of = (more: Partial<Subscription> = {}): Subscription => ({
@@ -11,6 +13,45 @@ const of = (more: Partial<Subscription> = {}): Subscription => ({
   types: null,
   after: '1',
   ...more,
+})
+
+/** A reader whose window begins behind what it asks the table for, in which there is nothing; what it asked for is in `asked`. */
+async function readEmptyTable(subscriptions: readonly Subscription[], more: readonly Subscription[] = []) {
+  const asked: (readonly unknown[])[] = []
+  const { db } = await takeConnection(async () => ({
+    async query(_text, values = []) {
+      asked.push(values)
+      // While it is read.
+      for (const one of more) reader.add(one)
+      if (asked.length > 9) reader.stop()
+      return { command: 'SELECT', rowCount: 0, rows: [] }
+    },
+    release() {},
+  }))
+  const { reader, run } = createEventReader(
+    { store: { read: db } } as unknown as App,
+    operator,
+    takesAll,
+    () => {
+      // What it does next it does before that, unless it waits for events.
+      setImmediate(() => reader.stop())
+      return { start: '5', end: '9', after: () => [] } as unknown as EventWindow
+    },
+    async () => {},
+    work => work(),
+  )
+  for (const one of subscriptions) reader.add(one)
+  await run()
+  return asked.map(([inboxId]) => inboxId)
+}
+
+t.test('what holds nothing that is asked for is read once', async t => {
+  t.strictSame(await readEmptyTable([of({ inboxIds: new Set(['i1']) })]), ['i1'])
+})
+
+t.test('who subscribes to more while the table is read has that from its beginning', async t => {
+  const [one, other] = ['i1', 'i2'].map(id => of({ inboxIds: new Set([id]) }))
+  t.strictSame(await readEmptyTable([one!], [other!]), ['i1', 'i1', 'i2'])
 })
 
 t.test('a connection has so many subscriptions, and what is there already is none more', async t => {

@@ -23,6 +23,8 @@ t.test('keywords and parameters; the greeting line is none', async t => {
 t.test('SIZE (RFC 1870)', async t => {
   const at = (size: string) => findObjection(plain, new Map([['SIZE', size]]))?.enhanced
   t.equal(at('999'), '5.3.4')
+  t.equal(at('1'), '5.3.4')
+  t.equal(findObjection(plain, new Map()), undefined)
   t.same(['1000', '0', '', 'many'].map(at), [undefined, undefined, undefined, undefined])
 })
 

@@ -142,6 +142,24 @@ t.test('an answer that is too long is an error for good, wherever it is met', as
   t.match(found, { dmarc: 'permerror', policy: undefined, aligned: false, isUnknown: false })
 })
 
+t.test('a DMARC record with a tag that stands twice is none', async t => {
+  const found = async (record: string) => {
+    dns.set('_dmarc.tags.example', 'TXT', [record])
+    const raw = Buffer.from('From: ann@tags.example\r\n\r\nhi\r\n')
+    return authenticator().authenticate({ raw, ...session })
+  }
+  t.match(await found('v=DMARC1; p=reject; sp=none'), { dmarc: 'fail', policy: 'reject' })
+  for (const record of [
+    'v=DMARC1; p=none; p=reject',
+    'v=DMARC1; p=reject; p=reject',
+    'v=DMARC1; p=reject; rua=mailto:a@tags.example; rua=mailto:b@tags.example',
+    'v=DMARC1; p=reject; later=1; later=2',
+    // Names of tags are case-sensitive.
+    'v=DMARC1; P=reject',
+  ])
+    t.match(await found(record), { dmarc: 'none', policy: undefined }, record)
+})
+
 t.test('who is denied by the SPF of the domain in From', async t => {
   const letter = (domain: string) => Buffer.from(`From: ann@${domain}\r\n\r\nhi\r\n`)
   const isDenied = async (raw: Buffer, mailFrom: string, remoteAddress = '192.0.2.7') =>

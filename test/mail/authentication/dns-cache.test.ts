@@ -2,6 +2,7 @@ import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
+import { answerBytes } from '../../../lib/base/dns.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { createDnsCache } from '../../../lib/mail/authentication/dns-cache.ts'
@@ -175,6 +176,38 @@ t.test('what is over makes room once: others stay that were asked for again', as
     t.equal(asked.length, fits * (round + 1))
     pass(limits.dnsPositiveMs)
   }
+})
+
+t.test('its bound is one to the byte, also after what was kept has been kept anew', t => {
+  const memory = createAnswerMemory({ now: () => new Date(0), monotonicMs: () => 0 })
+  const key = (n: number) => `TXT ${String(n).padStart(6, '0')}`
+  const entry = (records: readonly unknown[]) => limits.dnsEntryBytes + key(0).length + answerBytes(records)
+  const full = entry(['x'.repeat(60_000)])
+  const count = Math.floor(limits.dnsKeptBytes / full) - 1
+  for (let n = 0; n < count; n++)
+    for (let round = 0; round < 2; round++) memory.keep(key(n), { records: ['x'.repeat(60_000)] }, false)
+  const left = limits.dnsKeptBytes - count * full - entry([''])
+  const last = (length: number) => memory.keep(key(count), { records: ['x'.repeat(length)] }, false)
+  last(left)
+  t.ok(memory.find(key(0), false), 'all of it fits')
+  last(left + 1)
+  t.notOk(memory.find(key(0), false), 'a byte more')
+  t.ok(memory.find(key(1), false))
+  t.end()
+})
+
+t.test('who finds that it is over forgets it, unless a fresh one was asked for', t => {
+  let now = 0
+  const memory = createAnswerMemory({ now: () => new Date(now), monotonicMs: () => now })
+  memory.keep('some', { records: ['x'] }, false)
+  t.notOk(memory.find('some', true))
+  t.ok(memory.find('some', false), 'others go on with it')
+  now = limits.dnsPositiveMs
+  t.notOk(memory.find('some', false))
+  // To a clock that goes back nothing is over.
+  now = 0
+  t.notOk(memory.find('some', false))
+  t.end()
 })
 
 t.test('what is over goes without being asked for', t => {

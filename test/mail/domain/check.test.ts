@@ -174,6 +174,10 @@ t.test('DMARC: any policy, its own or inherited', async t => {
   t.equal(await dmarc(at('example', 'v=DMARC1; p=quarantine')), 'valid')
   t.equal(await dmarc(at('theirs.example', 'v=DMARC1; p=none', 'v=DMARC1; p=reject')), 'invalid')
   t.equal(await dmarc(at('theirs.example', 'p=none')), 'invalid')
+  t.equal(
+    await dmarc(at('theirs.example', 'v=DMARC1; p=none; rua=mailto:a@x.example; rua=mailto:b@x.example')),
+    'invalid',
+  )
 })
 
 t.test('what DNS does not answer is not known', async t => {

@@ -297,6 +297,10 @@ t.test('encoded words, parameters, Message-IDs', async t => {
     "attachment; filename*=%zz''a",
     "attachment; filename*=utf-8'en'a%",
     'inline; filename=a b c.txt',
+    // Nothing stands between them but what must, and not even that.
+    'text/plain;name="a";charset="utf-8";format=flowed',
+    'text/plain;name="a"charset=utf-8 format=flowed',
+    'text/plain;name=a charset="utf-8"format="flowed"',
   ]
   const ids = [
     '<a@b>',

@@ -48,6 +48,27 @@ t.test('what is counted is as long as what is decoded, whatever stands in it', a
   t.pass()
 })
 
+t.test('behind a padding another piece is read, wherever it stands', t => {
+  for (const [body, text] of [
+    ['QUJD', 'ABC'],
+    ['QUI=\r\nQ0Q=\r\n', 'ABCD'],
+    ['=QUJD', 'ABC'],
+    ['QUJD=', 'ABC'],
+  ] as const)
+    t.equal(decodeTransfer(Buffer.from(body), 'base64').toString(), text, body)
+  t.end()
+})
+
+t.test('of what is uuencoded an empty line holds nothing', t => {
+  for (const lines of ['', '\n', '\r\n', '\n\r\n'])
+    t.equal(
+      decodeTransfer(Buffer.from(`begin 644 x\n#0V%T\n${lines}#0V%T\n\`\nend\n`), 'x-uuencode').toString(),
+      'CatCat',
+      JSON.stringify(lines),
+    )
+  t.end()
+})
+
 t.test('other encodings are counted by decoding', async t => {
   for (const encoding of ['quoted-printable', 'x-uuencode', '7bit', ''])
     t.equal(

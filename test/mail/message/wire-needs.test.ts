@@ -16,6 +16,7 @@ t.test('what the bytes of a message ask of a server', async t => {
     ['a UTF-8 header', Buffer.from('Subject: grüße\r\n\r\nx\r\n'), true, true],
     ['a Latin-1 header', Buffer.from('Subject: gr\xfc\xdfe\r\n\r\nx\r\n', 'latin1'), true, false],
     ['a header alone', Buffer.from('Subject: grüße\r\n'), true, true],
+    ['an empty header', Buffer.from('\r\n\r\ngrüße\r\n'), true, false],
     ['nothing', Buffer.alloc(0), false, false],
     ['a long header', Buffer.from(`X: ${'x'.repeat(limits.headerBytes)}\r\n\r\nü`), true, false],
   ]

@@ -111,6 +111,9 @@ t.test('the block above what Outlook quotes', async t => {
   ]) {
     t.equal(ofText(`Yes.\n\n${block}\n\nold text\n`), 'Yes.', block)
   }
+  const block = 'Von: Bob Ross <bob@example.net>\nGesendet: Montag, 4. Mai 2026\nAn: Ann\nBetreff: x'
+  for (const own of ['See below ---', '--- See below'])
+    t.equal(ofText(`${own}\n\n${block}\n\nold text\n`), own, 'no words between rules')
 })
 
 t.test('signatures, and what is none', async t => {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
@@ -159,6 +160,34 @@ t.test(
     await second
     await t.rejects(late, { name: 'StorageContended' })
     t.strictSame(done, ['c', 'b2'])
+    await requireClean()
+  },
+)
+
+t.test(
+  'what comes at once is begun over one connection, and after a failure to have one likewise',
+  async t => {
+    let takes = 0
+    let isBroken = true
+    const { all, write, asksFor, give, requireClean } = openLanes(t, {
+      async taking() {
+        takes++
+        // A connection that is there is had later than what comes at once.
+        await setImmediate()
+        if (isBroken) throw new Error('no connection')
+      },
+    })
+    const both = () => Promise.allSettled([write('a', 'a'), write('b', 'b')])
+    const failed = await both()
+    t.match(failed, [{ reason: { message: 'no connection' } }, { reason: { message: 'no connection' } }])
+    t.equal(takes, 1)
+    isBroken = false
+    const ended = both()
+    await asksFor('a')
+    give('a')
+    t.match(await ended, [{ status: 'fulfilled' }, { status: 'fulfilled' }])
+    t.strictSame(all, [['a', 'b']])
+    t.equal(takes, 2)
     await requireClean()
   },
 )

@@ -186,6 +186,26 @@ t.test('what is set aside is waited for at the end', async t => {
   await requireClean()
 })
 
+t.test('what can be done in parts is told at once that some of it is locked', async t => {
+  const { locked, writers, write, done, requireClean } = openWriters(t)
+  locked.add('kept')
+  const inParts = () =>
+    writers.write(
+      () => ({ names: ['kept', 'free'], isDivisible: true }),
+      async () => void done.push('in parts'),
+    )
+  await t.rejects(inParts(), { name: 'StorageContended' })
+  const kept = write('one', 'kept')
+  t.equal(await write('other', 'free'), 'other')
+  const begun = () => done.filter(name => name === 'in parts').length
+  const before = begun()
+  await t.rejects(inParts(), { name: 'StorageContended' })
+  t.equal(begun(), before, 'now it is known, and not begun')
+  locked.clear()
+  await kept
+  await requireClean()
+})
+
 t.test('what was refused, done or freed is set aside no longer', async t => {
   const { locked, write, done, holds, transactions, requireClean } = openWriters(t)
   locked.add('kept')
