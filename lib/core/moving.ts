@@ -20,7 +20,7 @@ import {
 } from '../store/moving/target.ts'
 import { openReader, openStore } from '../store/open.ts'
 import { requireUtf8, toldForbidden } from '../store/postgres/state.ts'
-import { judgeByNewest } from '../store/postgres/timeline.ts'
+import { type Judge, judgeByNewest } from '../store/postgres/timeline.ts'
 import { daemonLockPath, timelinePath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
 
@@ -53,6 +53,8 @@ export interface MoveReport {
  */
 export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): Promise<MoveReport> {
   if (!isServer(from) && !existsSync(from)) throw new BackupFault(`there are no rows in ${from}`)
+  // Every connection is judged, not that of the lock alone: of several servers each begins with the first that takes writes.
+  const judge = await judgeByNewest(timelinePath(dataDir))
   const held = await lockInstallation(dataDir, from)
   const freeTarget = await lockRows(dataDir, to).catch(async error => {
     await held?.()
@@ -60,8 +62,8 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
     throw new BackupFault('a mailboxd runs on the database where the rows are to go: name an empty one')
   })
   try {
-    if (held && isServer(from)) await placeAll(from, clock)
-    return await atOneMoment(from, async read => {
+    if (held && isServer(from)) await placeAll(from, judge, clock)
+    return await atOneMoment(from, judge, async read => {
       const account = await findAccount(read)
       if (!account) throw new BackupFault('the installation has no account yet: start mailboxd once')
       const place = isServer(to) ? withoutPassword(to) : 'sqlite'
@@ -88,7 +90,7 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
             `the rows of ${other.table} are not the same there (${other.rows}) as here: run it again`,
           )
         // First here, so that there is no moment at which two daemons could start.
-        await closeSource(from, clock, { accountId: account.id, place, begunAt })
+        await closeSource({ from, judge, clock }, { accountId: account.id, place, begunAt })
         await target.write(openToOthers)
         return { isDone: true, running: [], ...copied, tables }
       } finally {
@@ -226,11 +228,10 @@ interface Closing {
 
 /** Nobody works on what is left here, and takes mail that nobody would see. The first copy for which it is closed is the only one. */
 async function closeSource(
-  from: string,
-  clock: Clock,
+  { from, judge, clock }: { readonly from: string; readonly judge: Judge; readonly clock: Clock },
   { accountId, place, begunAt }: Closing,
 ): Promise<void> {
-  const store = await openStore(from, clock, { isTarget: true })
+  const store = await openStore(from, clock, { isTarget: true, outage: { judge } })
   try {
     await store.write(async db => {
       const left = await findMark(db)
@@ -243,10 +244,10 @@ async function closeSource(
 }
 
 /** Where several write at once, events get their places in the stream after their writes. */
-async function placeAll(from: string, clock: Clock): Promise<void> {
+async function placeAll(from: string, judge: Judge, clock: Clock): Promise<void> {
   const refuse = () =>
     Promise.reject(new SchemaFault('the rows are of an older mailboxd: start this one first'))
-  const store = await openStore(from, clock, { beforeMigration: refuse, isTarget: true })
+  const store = await openStore(from, clock, { beforeMigration: refuse, isTarget: true, outage: { judge } })
   try {
     await store.placed()
   } finally {

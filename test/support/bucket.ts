@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import S3rver from '@20minutes/s3rver'
+import type S3rver from '@20minutes/s3rver'
 import type { Test } from 'tap'
 import type { BucketSettings } from '../../lib/blob/bucket/s3.ts'
 import { freePort } from './ports.ts'
@@ -29,9 +29,11 @@ export async function startBucket(t: Test): Promise<TestBucket> {
   const secretFile = join(dir, 'secret')
   writeFileSync(secretFile, 'S3RVER\n')
   const port = await freePort('127.0.0.1')
+  // It brings a hundred modules, and every test that might have a bucket imports this one.
+  const { default: Server } = await import('@20minutes/s3rver')
   let server: S3rver | undefined
   const start = async () => {
-    server = new S3rver({
+    server = new Server({
       address: '127.0.0.1',
       port,
       directory,
