@@ -98,7 +98,7 @@ exec env -i PATH="$PATH" container=test chroot "$root" /usr/lib/systemd/systemd 
     'unshare',
     [...namespaces, '--fork', '--kill-child', '--propagation', 'private', 'sh', join(dir, 'boot')],
     '',
-    { timeoutMs: 280_000 },
+    { timeoutMs: 460_000 },
   )
   const said = (name: string) => readFileSync(join(dir, name), 'utf8')
   return { code, stdout: said('stdout'), stderr: `${stderr}${said('stderr')}` }

@@ -12,7 +12,7 @@ export interface TestFileReport {
 }
 
 /** After this a file is asked to say what it hangs on (SIGALRM: tap answers with the open handles), then killed. */
-const mostMs = 300_000
+const mostMs = 480_000
 const lastWordsMs = 3_000
 const keptStderr = 8_000
 /** Loaded before each. As URLs: a path with a `%` or a `#` in it would be read as one. */
@@ -20,7 +20,7 @@ const before = ['packed-packages.ts', 'whole-lists.ts'].map(name => new URL(name
 
 export interface TestFileOptions {
   readonly signal?: AbortSignal
-  /** Five minutes unless told. */
+  /** Eight minutes unless told. */
   readonly timeoutMs?: number
   /** More of its environment. */
   readonly env?: Readonly<Record<string, string>>
