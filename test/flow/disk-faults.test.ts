@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { startDaemon, type TestDaemon } from '../support/daemon.ts'
 import { diskFaults } from '../support/disk-faults.ts'
+import { createInbox } from '../support/mailbox.ts'
 import { without } from '../support/peers.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
@@ -26,8 +27,7 @@ async function setUp(t: Test, toml = '') {
 }
 
 async function clientOf(daemon: TestDaemon) {
-  const { id } = await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
-  const { token } = await daemon.ctl('key', 'create')
+  const { id, token } = await createInbox(daemon, 'ann')
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const ask = async (method: string, path: string, body?: object) => {
     const answer = await fetch(`${daemon.baseUrl}${path}`, {

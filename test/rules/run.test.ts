@@ -249,11 +249,11 @@ t.test(
     writeFileSync(
       file,
       `import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
 import { madeOnce } from ${JSON.stringify(join(root, 'test/support/made-once.ts'))}
+import { until } from ${JSON.stringify(join(root, 'test/support/until.ts'))}
 const asked = madeOnce('thing', async path => {
   appendFileSync(${JSON.stringify(log)}, 'made\\n')
-  while (!existsSync(${JSON.stringify(join(dir, 'go'))})) await setTimeout(10)
+  await until('leave', () => existsSync(${JSON.stringify(join(dir, 'go'))}))
   writeFileSync(path, 'whole')
 })
 appendFileSync(${JSON.stringify(log)}, 'asked\\n')
