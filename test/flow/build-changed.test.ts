@@ -1,40 +1,62 @@
-import { appendFileSync, cpSync, globSync, readFileSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
-import { buildOnce } from '../support/built.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+/** In the place of bin/build.ts, which takes long: of two files one has what its source says. */
+const bundler = `import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+const root = join(import.meta.dirname, '..')
+const outdir = process.argv[2] ?? join(root, 'dist')
+mkdirSync(join(outdir, 'bin'), { recursive: true })
+writeFileSync(join(outdir, 'bin/program.js'), readFileSync(join(root, 'lib/room/source.ts')))
+writeFileSync(join(outdir, 'build-id'), '1')
+appendFileSync(join(root, 'times'), 'built ')
+export const parts = ['bin/program.js', 'build-id']
+`
 
 t.test('what is built of the same sources is not bundled again, and what is not is', async t => {
-  buildOnce()
   const tree = temporaryDir(t)
-  for (const name of ['bin', 'config', 'lib', 'package.json', 'dist'])
-    cpSync(join(root, name), join(tree, name), { recursive: true })
-  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'))
-  /** What begins to bundle ends with an error. */
-  const build = (...args: string[]) =>
-    runProgram(process.execPath, [join(tree, 'bin/build-changed.ts'), ...args], '', {
-      env: { ESBUILD_BINARY_PATH: '/bin/false' },
-    })
-  const copy = join(tree, 'copy')
-  const first = await build(copy)
-  t.equal(first.code, 0, first.stderr)
-  const named = globSync('**/*.*', { cwd: copy }).concat('build-id').sort()
-  t.ok(named.includes('bin/mailboxd.js') && named.includes('bin/mailboxctl.js'))
-  const isSame = (name: string) =>
-    readFileSync(join(copy, name)).equals(readFileSync(join(root, 'dist', name)))
-  t.strictSame(named, named.filter(isSame))
-  t.equal((await build()).code, 0)
-
-  const program = join(tree, 'dist/bin/mailboxctl.js')
-  const whole = readFileSync(program)
-  appendFileSync(program, '\n')
-  t.match(await build(), { code: 1, stderr: /esbuild|service/ }, 'what was built has changed')
-  cpSync(join(root, 'dist/bin/mailboxctl.js'), program)
-  t.ok(readFileSync(program).equals(whole))
-  t.equal((await build()).code, 0)
-  appendFileSync(join(tree, 'lib/base/ids.ts'), '// changed\n')
-  t.match(await build(), { code: 1, stderr: /esbuild|service/ }, 'a source has changed')
+  const inTree = (name: string) => join(tree, name)
+  const write = (name: string, text: string) => {
+    mkdirSync(dirname(inTree(name)), { recursive: true })
+    writeFileSync(inTree(name), text)
+  }
+  write('bin/build.ts', bundler)
+  cpSync(join(import.meta.dirname, '../../bin/build-changed.ts'), inTree('bin/build-changed.ts'))
+  for (const name of ['lib/room/source.ts', 'config/words.txt']) write(name, '1\n')
+  for (const name of ['package.json', 'node_modules/.package-lock.json']) write(name, '{}\n')
+  let expected = 0
+  const build = async (isBundled: boolean, what: string, ...args: string[]) => {
+    const { code, stderr } = await runProgram(process.execPath, [inTree('bin/build-changed.ts'), ...args])
+    t.equal(code, 0, stderr)
+    if (isBundled) expected++
+    t.equal(readFileSync(inTree('times'), 'utf8'), 'built '.repeat(expected), what)
+    t.equal(
+      readFileSync(inTree('dist/bin/program.js'), 'utf8'),
+      readFileSync(inTree('lib/room/source.ts'), 'utf8'),
+    )
+  }
+  await build(true, 'there is none')
+  await build(false, 'all is as it was')
+  write('dist/chunks/former.js', '')
+  await build(false, 'of a build before', inTree('copy'))
+  t.strictSame(
+    globSync('**/*', { cwd: inTree('copy') }).sort(),
+    ['bin', 'bin/program.js', 'build-id'],
+    'a copy has what this build made',
+  )
+  for (const name of [
+    'lib/room/source.ts',
+    'bin/build.ts',
+    'config/words.txt',
+    'package.json',
+    'node_modules/.package-lock.json',
+    'dist/bin/program.js',
+  ]) {
+    appendFileSync(inTree(name), '\n')
+    await build(true, `${name} is another`)
+  }
+  await build(false, 'all is as it was again')
 })
