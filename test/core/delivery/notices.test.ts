@@ -19,21 +19,22 @@ import { openDoor } from '../../support/smtp-door.ts'
 
 const needed = { skip: without('python3') }
 
-/** What Python's email reads in a notice: its header, its parts' types, both groups of fields, and what came back. */
+/** What Python's email reads in each notice, a line of base64: its header, its parts' types, both groups of fields, and what came back. */
 const program = `
-import email, email.policy, json, sys
-message = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.default)
-parts = list(message.iter_parts())
-groups = [dict(group.items()) for group in parts[1].get_payload()]
-last = parts[2]
-back = last.get_payload(0).as_string() if last.get_content_type() == 'message/rfc822' else last.get_content()
-print(json.dumps({
-  'defects': [str(d) for part in message.walk() for d in part.defects],
-  'from': message['From'], 'to': message['To'], 'auto': message['Auto-Submitted'], 'subject': message['Subject'],
-  'type': message.get_content_type(), 'report': message.get_param('report-type'),
-  'parts': [part.get_content_type() for part in parts],
-  'text': parts[0].get_content(), 'groups': groups, 'back': back if isinstance(back, str) else back.decode(),
-}))
+import base64, email, email.policy, json, sys
+for line in sys.stdin:
+  message = email.message_from_bytes(base64.b64decode(line), policy=email.policy.default)
+  parts = list(message.iter_parts())
+  groups = [dict(group.items()) for group in parts[1].get_payload()]
+  last = parts[2]
+  back = last.get_payload(0).as_string() if last.get_content_type() == 'message/rfc822' else last.get_content()
+  print(json.dumps({
+    'defects': [str(d) for part in message.walk() for d in part.defects],
+    'from': message['From'], 'to': message['To'], 'auto': message['Auto-Submitted'], 'subject': message['Subject'],
+    'type': message.get_content_type(), 'report': message.get_param('report-type'),
+    'parts': [part.get_content_type() for part in parts],
+    'text': parts[0].get_content(), 'groups': groups, 'back': back if isinstance(back, str) else back.decode(),
+  }))
 `
 
 async function setUp(t: Test, script: Script) {
@@ -80,18 +81,14 @@ async function setUp(t: Test, script: Script) {
   }
   const deliverAll = () => deliverSome(Number.POSITIVE_INFINITY)
   const notices = async () => {
-    const read = []
-    for (const message of await door.messages()) {
-      if (message.category !== 'bounce') continue
-      const { code, stdout, stderr } = await runProgram(
-        getPeer('python3'),
-        ['-c', program],
-        await door.raw(message),
-      )
-      if (code !== 0) throw new Error(stderr)
-      read.push({ message, ...JSON.parse(stdout) })
-    }
-    return read
+    const found = (await door.messages()).filter(message => message.category === 'bounce')
+    if (found.length === 0) return []
+    const raw = await Promise.all(found.map(message => door.raw(message)))
+    const asked = raw.map(bytes => `${bytes.toString('base64')}\n`).join('')
+    const { code, stdout, stderr } = await runProgram(getPeer('python3'), ['-c', program], asked)
+    if (code !== 0) throw new Error(stderr)
+    const read = stdout.trimEnd().split('\n')
+    return found.map((message, n) => ({ message, ...JSON.parse(read[n]!) }))
   }
   const wait = (ms: number) => {
     offsetMs += ms
