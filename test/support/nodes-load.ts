@@ -39,7 +39,7 @@ export function newNodesLoad(
   return { ...of, accepted: new Set(), unsure: new Set(), sent: new Map(), told: [], faults: [] }
 }
 
-const restMs = 60
+const restMs = 200
 
 const nodeAt = ({ nodes }: NodesLoad, number: number): TestDaemon => {
   const all = nodes()
