@@ -8,7 +8,7 @@ import { globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { createRequire, isBuiltin } from 'node:module'
 import { join, relative, resolve } from 'node:path'
 import standalone from 'ajv/dist/standalone/index.js'
-import { build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Plugin, transformSync } from 'esbuild'
 import { completions } from '../lib/cli/completions.ts'
 import { declared } from '../lib/cli/operations/declared.ts'
 import { ajv, check } from '../lib/config/check.ts'
@@ -100,8 +100,7 @@ const madeHere: Plugin = {
     const file = (name: string) => join(root, 'lib', name)
     const made: Record<string, () => string> = {
       [file('config/schema.ts')]: () => `export const settings = ${JSON.stringify(settings)}`,
-      [file('config/check.ts')]: () =>
-        `${compiledAtOnce(standaloneCode(ajv, check))}; export { validate as check }`,
+      [file('config/check.ts')]: () => compiledAtOnce(standaloneCode(ajv, check)),
       [file('cli/operations/declared.ts')]: () => `export const declared = ${JSON.stringify(declared)}`,
       [file('cli/completions.ts')]: () => `export const completions = ${JSON.stringify(completions)}`,
     }
@@ -114,7 +113,7 @@ const madeHere: Plugin = {
 
 /**
  * The validator in brackets: a function that stands so is compiled with its file, and is in the compile cache. What is compiled when it is
- * called first is not, and this is called at each start: 18 ms.
+ * called first is not, and this is called at each start: 18 ms. Of its 310 kB a fifth is names, which nobody reads.
  */
 function compiledAtOnce(code: string): string {
   const [named, begin] = [
@@ -123,7 +122,8 @@ function compiledAtOnce(code: string): string {
   ]
   const at = code.indexOf(begin)
   if (!code.includes(named) || at < 0) throw new Error('ajv writes its code in another way than it did')
-  return `${code.slice(0, at).replace(named, '')}const validate0 = (${code.slice(at)}); const validate = validate0`
+  const whole = `${code.slice(0, at).replace(named, '')}const validate0 = (${code.slice(at)}); export { validate0 as check }`
+  return transformSync(whole, { minify: true }).code
 }
 
 function threadEntries(): string[] {
@@ -133,24 +133,102 @@ function threadEntries(): string[] {
 }
 
 /**
- * What begins: the daemon with every file that a worker thread begins with, which have their libraries in common; and mailboxctl by
- * itself, for what is common to many is cut into many files, and a call takes a millisecond for each.
+ * What mailboxctl loads when a call asks for it (`import('./rows.ts')`), in groups that are loaded together: what is in the first group that its
+ * path fits. Each file that a call loads takes it about a millisecond, and each megabyte about 20.
  */
-const programs = [
-  {
-    entries: ['bin/mailboxd.ts', ...threadEntries()],
-    builtins: builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin),
+const groups = [
+  ['rows', /\/cli\/(rows|key|queue|status)\.ts$/],
+  ['words', /\/cli\/(inbox|message|message-log|event|operations\/commands)\.ts$/],
+  ['domains', /\/cli\/(domain|suppression)\.ts$/],
+  [
+    'lists',
+    /\/cli\/operations\/|\/api\/(validate|pods|inboxes|messages|threads|events)\.ts$|\/core\/account\/suspension\.ts$/,
+  ],
+  // Completions are large, and need nothing else.
+  ['rest', /(?<!\/cli\/completions?)\.ts$/],
+] as const
+
+const groupOf = (path: string) => groups.find(([, paths]) => paths.test(path))?.[0]
+
+/** What a file of lib asks for only when it is needed, by the name that it gives it. */
+const askedFor = /\bimport\('(\.[^']+)'\)/g
+
+/** Makes of all that is asked for in one group one entry, of which each begins when it is asked for: what every entry shares with others is a file more. */
+const inGroups: Plugin = {
+  name: 'in groups',
+  setup({ onResolve, onLoad }) {
+    onLoad({ filter: /\/lib\/.*\.ts$/ }, ({ path }) => {
+      const contents = readFileSync(path, 'utf8').replace(askedFor, (asked, name: string) => {
+        const file = resolve(path, '..', name)
+        const group = groupOf(file)
+        return group === undefined
+          ? asked
+          : `import('group-${group}').then(({ of }) => of['${relative(root, file)}']())`
+      })
+      return { contents, loader: 'ts' }
+    })
+    onResolve({ filter: /^group-/ }, ({ path }) => ({ path, namespace: 'group' }))
+    onLoad({ filter: /.*/, namespace: 'group' }, ({ path: group }) => {
+      const files = ofMailboxctl().filter(file => `group-${groupOf(file)}` === group)
+      const each = files.map(file => `'${relative(root, file)}': () => require('${file}')`)
+      return { contents: `export const of = { ${each.join(', ')} }`, resolveDir: root }
+    })
   },
-  { entries: ['bin/mailboxctl.ts'], builtins: builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin) },
-]
+}
+
+/** The files that are asked for where mailboxctl could. */
+function ofMailboxctl(): string[] {
+  const sources = globSync('lib/{base,api,blob,cli,core,courier,mail,store,tls}/**/*.ts', { cwd: root })
+  const asked = sources.flatMap(source => {
+    const text = readFileSync(join(root, source), 'utf8')
+    return [...text.matchAll(askedFor)].map(([, name]) => resolve(root, source, '..', name!))
+  })
+  return [...new Set(asked)]
+}
+
+/** better-sqlite3 without its binary, of which Node would look for each of ten small files. */
+const sqliteInside: Plugin = {
+  name: 'SQLite inside',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/better-sqlite3\/lib\/binding\.js$/ }, ({ path }) => {
+      const itsDirectory = `process.getBuiltinModule('node:module').createRequire(__filename).resolve('better-sqlite3')`
+      const text = readFileSync(path, 'utf8')
+      const contents = text.replaceAll('path.join(__dirname,', `path.join(${itsDirectory}, '..',`)
+      if (contents.includes('(__dirname'))
+        throw new Error('better-sqlite3 looks for its binary in another way than it did')
+      return { contents }
+    })
+  },
+}
+
+/**
+ * What begins: the daemon with every file that a worker thread begins with, which have their libraries in common; and mailboxctl by
+ * itself, for what is common to many is cut into many files.
+ */
+const daemon: BuildOptions = {
+  entryPoints: ['bin/mailboxd.ts', ...threadEntries()],
+  external,
+  plugins: [namesOfCommonJs, builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin), madeHere],
+}
+const mailboxctl: BuildOptions = {
+  entryPoints: ['bin/mailboxctl.ts'],
+  external: external.filter(name => name !== 'better-sqlite3'),
+  plugins: [
+    madeHere,
+    inGroups,
+    sqliteInside,
+    namesOfCommonJs,
+    builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin),
+  ],
+}
 
 /** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */
 const keptMs = 86_400_000
 
-async function buildProgram({ entries, builtins }: (typeof programs)[number]): Promise<string[]> {
+async function buildProgram(program: BuildOptions): Promise<string[]> {
   const { metafile } = await build({
+    ...program,
     absWorkingDir: root,
-    entryPoints: entries,
     outbase: '.',
     outdir,
     bundle: true,
@@ -159,10 +237,8 @@ async function buildProgram({ entries, builtins }: (typeof programs)[number]): P
     format: 'esm',
     target: 'node26',
     chunkNames: 'chunks/[name]-[hash]',
-    external,
     // Two packages each bring a table of all media types; one of them is enough.
     alias: { 'mime-db': require.resolve('mime-db') },
-    plugins: [namesOfCommonJs, builtins, madeHere],
     banner: { js: commonJs },
     define: definitions,
     minifyWhitespace: true,
@@ -171,7 +247,7 @@ async function buildProgram({ entries, builtins }: (typeof programs)[number]): P
     logLevel: 'warning',
     metafile: true,
   })
-  return Object.keys(metafile.outputs)
+  return Object.keys(metafile.outputs).map(path => resolve(root, path))
 }
 
 /** Of what was bundled, so that the same sources have the same on each machine, and a change of them another: that of git says nothing of what was not committed. */
@@ -187,8 +263,21 @@ function buildId(files: readonly string[]): string {
   return hash.digest('hex').slice(0, 12)
 }
 
-const built = await Promise.all(programs.map(buildProgram))
-const outputs = new Set(built.flat().map(path => resolve(root, path)))
+/**
+ * Writes what esbuild leaves as it is, characters beyond ASCII in regular expressions, as escapes: of a file that has one of them
+ * Node makes a string of twice the size, in ten times the time.
+ */
+function escapeRest(file: string): void {
+  const text = readFileSync(file, 'utf8')
+  if (/String\.raw`[^`]*[^\0-\x7f]/.test(text))
+    throw new Error(`${file} has a raw string beyond ASCII, in which an escape would be none`)
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  writeFileSync(file, text.replace(/[^\0-\x7f]/g, escaped))
+}
+
+const built = await Promise.all([daemon, mailboxctl].map(buildProgram))
+for (const file of built[1]!) if (file.endsWith('.js')) escapeRest(file)
+const outputs = new Set(built.flat())
 writeFileSync(join(outdir, 'build-id'), `${buildId([...outputs])}\n`)
 const builtAtMs = statSync(join(outdir, 'bin/mailboxd.js')).mtimeMs
 for (const file of globSync('**/*.js', { cwd: outdir })) {
