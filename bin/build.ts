@@ -1,5 +1,5 @@
 /**
- * `npm run build`: makes dist/ (or the directory that is named), what is shipped and run: the programs and the entries of their worker threads, each with
+ * Makes dist/ (or the directory that is named; `npm run build` when there is need: build-changed.ts), what is shipped and run: the programs and the entries of their worker threads, each with
  * its libraries in few files. The loading of 600 files one by one was half of a start.
  */
 
@@ -217,6 +217,8 @@ function buildId(files: readonly string[]): string {
 const built = await Promise.all(programs.map(buildProgram))
 const outputs = new Set(built.flat().map(path => resolve(root, path)))
 writeFileSync(join(outdir, 'build-id'), `${buildId([...outputs])}\n`)
+/** The files of this build, by their path in the directory. */
+export const parts = [...outputs, join(outdir, 'build-id')].map(path => relative(outdir, path)).sort()
 const builtAtMs = statSync(join(outdir, 'bin/mailboxd.js')).mtimeMs
 for (const file of globSync('**/*.js', { cwd: outdir })) {
   const path = join(outdir, file)
