@@ -1,12 +1,13 @@
 /**
- * `npm run build`: makes dist/ (or the directory that is named), what is shipped and run: the programs and the entries of their worker threads, each with
+ * Makes dist/ (or the directory that is named; `npm run build` when there is need: build-changed.ts), what is shipped and run: the programs and the entries of their worker threads, each with
  * its libraries in few files. The loading of 600 files one by one was half of a start.
  */
 
 import { createHash } from 'node:crypto'
-import { globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
-import { join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
+import { parse, type Token, tokTypes } from 'acorn'
 import standalone from 'ajv/dist/standalone/index.js'
 import { type BuildOptions, build, type Plugin, transformSync } from 'esbuild'
 import { completions } from '../lib/cli/completions.ts'
@@ -126,11 +127,33 @@ function compiledAtOnce(code: string): string {
   return transformSync(whole, { minify: true }).code
 }
 
+/**
+ * The code with what its regular expressions have beyond ASCII written as escapes; elsewhere esbuild does so. One such letter has V8 keep two
+ * bytes for each of the whole file, and read it several times as slowly.
+ */
+function inAscii(code: string): string {
+  const patterns: Token[] = []
+  const onToken = (token: Token) => void (token.type === tokTypes.regexp && patterns.push(token))
+  parse(code, { ecmaVersion: 'latest', sourceType: 'module', onToken })
+  let written = ''
+  let from = 0
+  for (const { start, end } of patterns) {
+    written += code.slice(from, start) + code.slice(start, end).replaceAll(/[^\0-\x7f]/g, escaped)
+    from = end
+  }
+  return written + code.slice(from)
+}
+
+/** Of one half of a letter: two in a row are that letter again, with the flag u, too. */
+const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+
 function threadEntries(): string[] {
   const sources = globSync('lib/**/*.ts', { cwd: root }).map(path => readFileSync(join(root, path), 'utf8'))
   const named = sources.flatMap(text => [...text.matchAll(/threadEntry\('([^']+)'\)/g)])
   return [...new Set(named.map(([, name]) => `lib/${name}.ts`))]
 }
+
+const ofHttp = builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin)
 
 /**
  * What mailboxctl loads when a call asks for it (`import('./rows.ts')`), in groups that are loaded together: what is in the first group that its
@@ -202,31 +225,30 @@ const sqliteInside: Plugin = {
 }
 
 /**
- * What begins: the daemon with every file that a worker thread begins with, which have their libraries in common; and mailboxctl by
- * itself, for what is common to many is cut into many files.
+ * What begins: the daemon, the files that its worker threads begin with, and mailboxctl. What is common to several entries of one bundle is cut
+ * into many files, and each takes a millisecond of a start; the threads have theirs in common, for with a bundle each they were 4 MB more.
  */
-const daemon: BuildOptions = {
-  entryPoints: ['bin/mailboxd.ts', ...threadEntries()],
-  external,
-  plugins: [namesOfCommonJs, builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin), madeHere],
-}
-const mailboxctl: BuildOptions = {
-  entryPoints: ['bin/mailboxctl.ts'],
-  external: external.filter(name => name !== 'better-sqlite3'),
-  plugins: [
-    madeHere,
-    inGroups,
-    sqliteInside,
-    namesOfCommonJs,
-    builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin),
-  ],
-}
+const programs: readonly BuildOptions[] = [
+  { entryPoints: ['bin/mailboxd.ts'], external, plugins: [namesOfCommonJs, ofHttp, madeHere] },
+  { entryPoints: threadEntries(), external, plugins: [namesOfCommonJs, ofHttp, madeHere] },
+  {
+    entryPoints: ['bin/mailboxctl.ts'],
+    external: external.filter(name => name !== 'better-sqlite3'),
+    plugins: [
+      madeHere,
+      inGroups,
+      sqliteInside,
+      namesOfCommonJs,
+      builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin),
+    ],
+  },
+]
 
 /** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */
 const keptMs = 86_400_000
 
 async function buildProgram(program: BuildOptions): Promise<string[]> {
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
     ...program,
     absWorkingDir: root,
     outbase: '.',
@@ -246,8 +268,14 @@ async function buildProgram(program: BuildOptions): Promise<string[]> {
     legalComments: 'linked',
     logLevel: 'warning',
     metafile: true,
+    write: false,
   })
-  return Object.keys(metafile.outputs).map(path => resolve(root, path))
+  for (const { path, contents, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true })
+    const isAscii = contents.length === text.length
+    writeFileSync(path, isAscii || !path.endsWith('.js') ? contents : inAscii(text))
+  }
+  return Object.keys(metafile.outputs)
 }
 
 /** Of what was bundled, so that the same sources have the same on each machine, and a change of them another: that of git says nothing of what was not committed. */
@@ -263,22 +291,11 @@ function buildId(files: readonly string[]): string {
   return hash.digest('hex').slice(0, 12)
 }
 
-/**
- * Writes what esbuild leaves as it is, characters beyond ASCII in regular expressions, as escapes: of a file that has one of them
- * Node makes a string of twice the size, in ten times the time.
- */
-function escapeRest(file: string): void {
-  const text = readFileSync(file, 'utf8')
-  if (/String\.raw`[^`]*[^\0-\x7f]/.test(text))
-    throw new Error(`${file} has a raw string beyond ASCII, in which an escape would be none`)
-  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-  writeFileSync(file, text.replace(/[^\0-\x7f]/g, escaped))
-}
-
-const built = await Promise.all([daemon, mailboxctl].map(buildProgram))
-for (const file of built[1]!) if (file.endsWith('.js')) escapeRest(file)
-const outputs = new Set(built.flat())
+const built = await Promise.all(programs.map(buildProgram))
+const outputs = new Set(built.flat().map(path => resolve(root, path)))
 writeFileSync(join(outdir, 'build-id'), `${buildId([...outputs])}\n`)
+/** The files of this build, by their path in the directory. */
+export const parts = [...outputs, join(outdir, 'build-id')].map(path => relative(outdir, path)).sort()
 const builtAtMs = statSync(join(outdir, 'bin/mailboxd.js')).mtimeMs
 for (const file of globSync('**/*.js', { cwd: outdir })) {
   const path = join(outdir, file)

@@ -106,10 +106,8 @@ t.test(
   'two nodes are upgraded from the commit before, one after the other, and back, while mail comes and goes',
   { skip: without('postgres') || withoutCommitBefore() },
   async t => {
-    const [before, [expanded = '', contracted = '']] = await Promise.all([
-      programsBefore(t),
-      programsWithSteps(t, [expand], [expand, contract]),
-    ])
+    const before = await programsBefore(t)
+    const [expanded = '', contracted = ''] = programsWithSteps(t, [expand], [expand, contract])
     const server = await startTheirServer(t)
     let [a, b] = (await startNodes(t, 2, { ...server, programs: before })) as [TestDaemon, TestDaemon]
     const ann = await createInbox(a, 'ann')
