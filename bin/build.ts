@@ -160,9 +160,9 @@ const ofHttp = builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin)
  * path fits. Each file that a call loads takes it about a millisecond, and each megabyte about 20.
  */
 const groups = [
-  ['rows', /\/cli\/(rows|key|queue|status)\.ts$/],
+  ['rows', /\/cli\/(rows|key|queue|status|node)\.ts$/],
   ['words', /\/cli\/(inbox|message|message-log|event|operations\/commands)\.ts$/],
-  ['domains', /\/cli\/(domain|suppression)\.ts$/],
+  ['checks', /\/cli\/(domain|suppression|verify|config)\.ts$/],
   [
     'lists',
     /\/cli\/operations\/|\/api\/(validate|pods|inboxes|messages|threads|events)\.ts$|\/core\/account\/suspension\.ts$/,
@@ -186,7 +186,7 @@ const inGroups: Plugin = {
         const group = groupOf(file)
         return group === undefined
           ? asked
-          : `import('group-${group}').then(({ of }) => of['${relative(root, file)}']())`
+          : `import(${JSON.stringify(`group-${group}`)}).then(({ of }) => of['${relative(root, file)}']())`
       })
       return { contents, loader: 'ts' }
     })

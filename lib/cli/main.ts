@@ -1,9 +1,12 @@
 import { programVersion } from '../base/package-root.ts'
 import { runMailboxctl } from './program.ts'
 
-/** Runs mailboxctl with what it was called with; gives the exit code. */
-export function main(): Promise<number> {
-  return runMailboxctl(process.argv.slice(2), programVersion(), process.env, async shell => {
+/** Runs mailboxctl as this version of the program; gives the exit code. */
+export function main(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  return runMailboxctl(argv, programVersion(), environment, async shell => {
     const { completions } = await import('./completions.ts')
     return completions[shell]
   })
