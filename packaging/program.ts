@@ -36,7 +36,7 @@ export function run(command: string, args: readonly string[], cwd = root): strin
  */
 export function makeProgram(work: string): string {
   const to = join(work, 'program')
-  run(process.execPath, [join(root, 'bin/build.ts'), join(to, 'dist')])
+  run(process.execPath, [join(root, 'bin/build-changed.ts'), join(to, 'dist')])
   cpSync(join(root, 'config'), join(to, 'config'), { recursive: true })
   mkdirSync(join(to, 'bin'))
   for (const name of ['mailboxd', 'mailboxctl']) cpSync(join(root, 'bin', name), join(to, 'bin', name))

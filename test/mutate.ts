@@ -49,7 +49,7 @@ const rooms = ['core', 'mail', 'store', 'courier', 'smtpd', 'queue', 'http']
 const leftOut = new Set(['.git', '.tap', 'dist', 'node_modules', 'packages'])
 /** Of stories, those that kill, measure, or look at the bundle and the packages tell of no single fault what they are for. */
 const otherStories =
-  /\/(soak|power-cuts|image|package|package-arm64|npm-package|build-id|dev|systemd|hostile-\w+)\.test/
+  /\/(soak|power-cuts|image|package|package-arm64|npm-package|build-id|build-changed|dev|systemd|hostile-\w+)\.test/
 
 /** Those that hold all that is said to many inputs (support/kept-facts.ts) stand behind the nearest, so that it shows what they alone notice. */
 const isWhole = (test: string) => /\/whole-[\w-]+\.test\.ts$/.test(test)

@@ -34,8 +34,8 @@ t.test(
   'a backup under load, another that builds on it, and both restored: every message is there',
   async t => {
     const daemon = await startDaemon(t)
-    const { token } = await daemon.ctl('key', 'create')
-    const api = apiOf(daemon.baseUrl, String(token))
+    const { token } = await daemon.createKey()
+    const api = apiOf(daemon.baseUrl, token)
     const inbox = (await api.post('/v1/inboxes', { mailboxName: 'ann' })).body
     const sent = new Map<string, string>()
     const deleted = new Set<string>()

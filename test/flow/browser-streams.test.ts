@@ -8,8 +8,8 @@ import { until } from '../support/until.ts'
 
 t.test("a browser's own EventSource and WebSocket", { skip: without('chromium') }, async t => {
   const daemon = await startDaemon(t)
-  const { token } = await daemon.ctl('key', 'create')
-  const { address } = (await apiOf(daemon.baseUrl, String(token)).post('/v1/inboxes', {})).body
+  const { token } = await daemon.createKey()
+  const { address } = (await apiOf(daemon.baseUrl, token).post('/v1/inboxes', {})).body
   const mail = (subject: string) =>
     submit('127.0.0.1', daemon.smtpPort, {
       from: 'bob@example.net',

@@ -22,8 +22,8 @@ t.test(
     const bucket = await startBucket(t)
     // The table of the bucket ends where the next one begins.
     let daemon = await startDaemon(t, { toml: bucket.toml })
-    const { token } = await daemon.ctl('key', 'create')
-    let api = apiOf(daemon.baseUrl, String(token))
+    const { token } = await daemon.createKey()
+    let api = apiOf(daemon.baseUrl, token)
     const ann = (await api.post('/v1/inboxes', { mailboxName: 'ann' })).body
     const bob = (await api.post('/v1/inboxes', { mailboxName: 'bob' })).body
     const objects = () =>
@@ -96,7 +96,7 @@ t.test(
     t.match((await newest()).subject, /two/)
 
     daemon = await daemon.end('SIGTERM').then(() => daemon.restart())
-    api = apiOf(daemon.baseUrl, String(token))
+    api = apiOf(daemon.baseUrl, token)
     forgetCopies()
     t.equal((await rawOf(id)).text, `${letter('one', largeText)}\r\n`, 'after a restart, too')
 

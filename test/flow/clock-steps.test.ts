@@ -25,7 +25,7 @@ t.test(
       return { status: isWell ? 200 : 503 }
     })
     const daemon = await startDaemon(t, { env: clock.env, toml })
-    const api = apiOf(daemon.baseUrl, String((await daemon.ctl('key', 'create')).token))
+    const api = apiOf(daemon.baseUrl, (await daemon.createKey()).token)
     const { body: ann } = await api.post('/v1/inboxes', { mailboxName: 'ann', webhookUrl: receiver.url })
     const raw = Buffer.from('From: bob@example.net\r\nSubject: s\r\n\r\nx\r\n')
     const mail = () =>

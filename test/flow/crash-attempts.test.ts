@@ -57,16 +57,16 @@ t.test('killed at each step of an attempt: it is tried again, and that is counte
   }
 
   let daemon = await startDaemon(t, { dns: dns.server, mxPort: port })
-  const { token } = await daemon.ctl('key', 'create')
-  const made = await apiOf(daemon.baseUrl, String(token)).post('/v1/inboxes', { mailboxName: 'ann' })
+  const { token } = await daemon.createKey()
+  const made = await apiOf(daemon.baseUrl, token).post('/v1/inboxes', { mailboxName: 'ann' })
   const ids = new Map<string, string>()
   const send = async (name: string) => {
     const body = { to: `bob@${name}.example`, subject: name, body: 'Hello' }
-    const answer = await apiOf(daemon.baseUrl, String(token)).send(String(made.body.id), body, name)
+    const answer = await apiOf(daemon.baseUrl, token).send(String(made.body.id), body, name)
     ids.set(name, String(answer.body.messageId))
   }
   const why = async (name: string): Promise<Line> => {
-    const { body } = await apiOf(daemon.baseUrl, String(token)).get(`/v1/queue/${ids.get(name)}`)
+    const { body } = await apiOf(daemon.baseUrl, token).get(`/v1/queue/${ids.get(name)}`)
     return body.data[0]
   }
   const allAt = (count: number) =>

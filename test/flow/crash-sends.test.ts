@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { loadConfig } from '../../lib/config/load.ts'
 import { databaseOf } from '../../lib/core/open-rows.ts'
 import { openReader } from '../../lib/store/open.ts'
+import { countQueueEntries } from '../../lib/store/queue-entries.ts'
 import { type Answer, apiOf } from '../support/api.ts'
 import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
@@ -52,8 +53,8 @@ t.test('killed while mail goes out: what got its 200 arrives, and a repeat sends
     dns.set(`mx.${domain}`, 'A', ['127.0.0.3'])
   }
   let daemon = await startDaemon(t, { dns: dns.server, mxPort: sink.port })
-  const { token } = await daemon.ctl('key', 'create')
-  const made = await apiOf(daemon.baseUrl, String(token)).post('/v1/inboxes', { mailboxName: 'ann' })
+  const { token } = await daemon.createKey()
+  const made = await apiOf(daemon.baseUrl, token).post('/v1/inboxes', { mailboxName: 'ann' })
   const inboxId = String(made.body.id)
   const answers = new Map<string, Answer>()
   const requests = new Map<string, unknown>()
@@ -63,7 +64,7 @@ t.test('killed while mail goes out: what got its 200 arrives, and a repeat sends
     [3, 25],
     [26, 50],
   ] as const) {
-    const api = apiOf(daemon.baseUrl, String(token))
+    const api = apiOf(daemon.baseUrl, token)
     const keys = Array.from({ length: 60 }, () => randomUUID())
     for (const [index, key] of keys.entries()) {
       const content = Buffer.alloc(600_000, 'abc').toString('base64')
@@ -92,7 +93,8 @@ t.test('killed while mail goes out: what got its 200 arrives, and a repeat sends
 
     daemon = await daemon.restart()
     // The queue drains by itself: nobody repeats anything yet.
-    const isDrained = async () => ((await daemon.ctl('status')).queue as { all: number }).all === 0
+    const isDrained = async () =>
+      (await daemon.withRows(({ store }) => countQueueEntries(store.read))).all === 0
     await until('an empty queue', isDrained)
     const arrived = new Set(sink.taken)
     const missing = promised.filter(key => !arrived.has(answers.get(key)!.body.providerMessageId))
@@ -103,7 +105,7 @@ t.test('killed while mail goes out: what got its 200 arrives, and a repeat sends
     )
 
     const taken = sink.taken.length
-    const again = apiOf(daemon.baseUrl, String(token))
+    const again = apiOf(daemon.baseUrl, token)
     for (const key of promised) {
       const answer = await again.send(inboxId, requests.get(key), key)
       t.strictSame([answer.status, answer.body], [200, answers.get(key)!.body])
@@ -134,8 +136,8 @@ t.test('killed while mail goes out: what got its 200 arrives, and a repeat sends
 
 t.test('killed after the commit and before the client has its answer: a repeat gets that answer', async t => {
   const daemon = await startDaemon(t)
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const inboxId = String((await api.post('/v1/inboxes', { mailboxName: 'ann' })).body.id)
   const { read, close } = await openReader(await databaseOf(await loadConfig(daemon.configPath)))
   t.teardown(close)
@@ -162,7 +164,7 @@ t.test('killed after the commit and before the client has its answer: a repeat g
   })
   await daemon.end('SIGKILL')
 
-  const again = apiOf((await daemon.restart()).baseUrl, String(token))
+  const again = apiOf((await daemon.restart()).baseUrl, token)
   const answer = await again.send(inboxId, letter, key)
   t.match(answer, { status: 200, body: { messageId, status: 'pending' } })
   t.strictSame((await again.send(inboxId, letter, key)).body, answer.body)

@@ -20,8 +20,8 @@ t.test('every event is told, however often the daemon is killed while it tells',
   let daemon = await startDaemon(t, {
     toml: '[webhook]\nallow_http = true\nallow_networks = ["127.0.0.0/8"]\nretry = ["1s", "1s", "1s", "1s"]',
   })
-  const { token } = await daemon.ctl('key', 'create')
-  const apiNow = () => apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const apiNow = () => apiOf(daemon.baseUrl, token)
   const inboxes = []
   for (const mailboxName of ['ann', 'bea', 'cyd']) {
     inboxes.push((await apiNow().post('/v1/inboxes', { mailboxName, webhookUrl: receiver.url })).body)

@@ -47,11 +47,11 @@ async function allMessages(api: Api, inboxId: string) {
 
 /** An account key, and inboxes made with it. */
 async function tenant(daemon: TestDaemon, ...names: string[]) {
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const ids: string[] = []
   for (const mailboxName of names) ids.push((await api.post('/v1/inboxes', { mailboxName })).body.id)
-  return { token: String(token), api, ids }
+  return { token, api, ids }
 }
 
 t.test('killed while mail comes in: what got its 250 is there, once and whole', async t => {

@@ -37,7 +37,7 @@ t.test(
     const nodes = await startNodes(t, 2, { dns: dns.server, mxPort: server.port, toml: webhook, database })
     const [a, b] = nodes as [TestDaemon, TestDaemon]
     const ann = await createInbox(a, 'ann')
-    const token = String((await b.ctl('key', 'create')).token)
+    const { token } = await b.createKey()
     const bea = (await apiOf(b.baseUrl, token).post('/v1/inboxes', { webhookUrl: receiver.url })).body
     let isOver = false
     const load = newNodesLoad({

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { createInbox } from '../support/mailbox.ts'
 import { runProgram } from '../support/program.ts'
 import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
@@ -10,8 +10,7 @@ const large = `${'x'.repeat(998)}\r\n`.repeat(600)
 
 t.test('file descriptors are used up: who is in is served, nothing is lost, and it heals', async t => {
   const daemon = await startDaemon(t)
-  const { id } = await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
-  const api = apiOf(daemon.baseUrl, String((await daemon.ctl('key', 'create')).token))
+  const { id, api } = await createInbox(daemon, 'ann')
   const pid = daemon.process.pid!
   const limit = async (descriptors: string) => {
     const run = await runProgram('prlimit', [`--pid=${pid}`, `--nofile=${descriptors}`])

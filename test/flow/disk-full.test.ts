@@ -3,6 +3,7 @@ import t from 'tap'
 import { builtProgram } from '../support/built.ts'
 import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { createInbox } from '../support/mailbox.ts'
 import { runProgram } from '../support/program.ts'
 import { isOnServers } from '../support/server-stories.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -16,8 +17,7 @@ async function limitFiles(pid: number, bytes: number | 'unlimited') {
 
 t.test('no file can be written: nothing is promised, all is told, and it goes on afterwards', async t => {
   const daemon = await startDaemon(t)
-  const { id } = await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
-  const { token } = await daemon.ctl('key', 'create')
+  const { id, token } = await createInbox(daemon, 'ann')
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const health = async () => (await fetch(`${daemon.baseUrl}/health`)).status
   const create = async () =>
@@ -79,7 +79,7 @@ t.test('a disk that is full beside a daemon that is down is no damage', { skip: 
 
 t.test('below min_free mailboxctl stores no more than the API does, and says what to do', async t => {
   const daemon = await startDaemon(t)
-  await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
+  await createInbox(daemon, 'ann')
   const send = () =>
     daemon.ctlResult(
       ...['message', 'send', 'ann@ours.example', '--to', 'bob@example.net', '--subject', 's', '--body', 'b'],
@@ -110,7 +110,7 @@ t.test(
   { skip: isOnServers },
   async t => {
     const daemon = await startDaemon(t)
-    await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
+    await createInbox(daemon, 'ann')
     const { code, stdout, stderr } = await runProgram('prlimit', [
       '--fsize=1:unlimited',
       process.execPath,

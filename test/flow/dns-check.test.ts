@@ -29,8 +29,8 @@ t.test(
       ['certificate_self_signed', 'base_url_missing', 'domain_not_verified'],
       'in a line each',
     )
-    const { token } = await daemon.ctl('key', 'create')
-    const api = apiOf(daemon.baseUrl, String(token))
+    const { token } = await daemon.createKey()
+    const api = apiOf(daemon.baseUrl, token)
     const zones: Record<string, string> = {}
     for (const [name, publish] of Object.entries(faults)) {
       const { body } = await api.post('/v1/domains', { domain: name })

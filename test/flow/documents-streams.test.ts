@@ -34,8 +34,8 @@ function run(t: Test, env: Record<string, string>) {
 
 t.test('the program that listens, as the guide shows it', async t => {
   const daemon = await startDaemon(t)
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const { address } = (await api.post('/v1/inboxes', {})).body
   const mail = (text: string) => ({
     from: 'bob@example.net',
@@ -44,7 +44,7 @@ t.test('the program that listens, as the guide shows it', async t => {
       `From: bob@example.net\r\nTo: ${address}\r\nSubject: Hi\r\n\r\n${text}\r\n\r\n> Old\r\n`,
     ),
   })
-  const env = { API: `${daemon.baseUrl}/v1`, KEY: String(token) }
+  const env = { API: `${daemon.baseUrl}/v1`, KEY: token }
   const { said } = run(t, env)
   await until('the subscription', () => /subscribed/.test(said.err))
   await submit('127.0.0.1', daemon.smtpPort, mail('One'))

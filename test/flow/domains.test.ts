@@ -37,8 +37,8 @@ t.test(
       mailboxes: ['bob@bsd.example'],
     })
     t.teardown(() => opensmtpd.stop())
-    const { token } = await daemon.ctl('key', 'create')
-    const api = apiOf(daemon.baseUrl, String(token))
+    const { token } = await daemon.createKey()
+    const api = apiOf(daemon.baseUrl, token)
 
     const { body: domain } = await api.post('/v1/domains', { domain: 'acme.example' })
     const unpublished = await daemon.ctlResult('domain', 'check', 'acme.example')

@@ -5,6 +5,7 @@ import t from 'tap'
 import { databasePath } from '../../lib/core/open-rows.ts'
 import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { createInbox } from '../support/mailbox.ts'
 import { until } from '../support/until.ts'
 
 /** The files below data_dir/raw. */
@@ -15,8 +16,7 @@ const filesOf = (dataDir: string) =>
 
 t.test('a file of a draft whose removal a crash kept from happening goes with the next start', async t => {
   const daemon = await startDaemon(t)
-  const { id } = await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
-  const api = apiOf(daemon.baseUrl, String((await daemon.ctl('key', 'create')).token))
+  const { id, api, token } = await createInbox(daemon, 'ann')
   const content = Buffer.alloc(600_000, 'x').toString('base64')
   const drafts = []
   for (const name of ['gone', 'kept']) {
@@ -37,7 +37,6 @@ t.test('a file of a draft whose removal a crash kept from happening goes with th
 
   const again = await daemon.restart()
   await until('the file is gone', () => files.filter(path => existsSync(path)).length === 1)
-  const { token } = await again.ctl('key', 'create')
-  const kept = await apiOf(again.baseUrl, String(token)).get(`/v1/drafts/${drafts[1].id}`)
+  const kept = await apiOf(again.baseUrl, token).get(`/v1/drafts/${drafts[1].id}`)
   t.match(kept, { status: 200, body: { subject: 'kept', attachments: [{ filename: 'kept.bin' }] } })
 })

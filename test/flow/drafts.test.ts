@@ -9,7 +9,7 @@ t.test('a scheduled draft is sent once, though the daemon was killed before its 
   const daemon = await startDaemon(t)
   const ann = await createInbox(daemon, 'ann')
   const bea = await createInbox(daemon, 'bea')
-  const { token } = await daemon.ctl('key', 'create')
+  const { token } = await daemon.createKey()
   const sendAt = new Date(Date.now() + 1500).toISOString()
   const draft = { to: bea.address, subject: 'Later', body: 'Hi', sendAt }
   const { status, body } = await ann.api.post(`/v1/inboxes/${ann.id}/drafts`, draft)
@@ -17,7 +17,7 @@ t.test('a scheduled draft is sent once, though the daemon was killed before its 
   await daemon.end('SIGKILL')
 
   const again = await daemon.restart()
-  const api = apiOf(again.baseUrl, String(token))
+  const api = apiOf(again.baseUrl, token)
   const sent = await until('the draft to be sent', async () => {
     const answer = (await api.get(`/v1/drafts/${body.id}`)).body
     return answer.status === 'sent' ? answer : undefined

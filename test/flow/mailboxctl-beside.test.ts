@@ -1,12 +1,11 @@
 import t from 'tap'
-import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { createInbox } from '../support/mailbox.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 
 t.test('while the daemon writes without a pause, mailboxctl reads and writes beside it', async t => {
   const daemon = await startDaemon(t)
-  const { id } = await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
-  const api = apiOf(daemon.baseUrl, String((await daemon.ctl('key', 'create')).token))
+  const { id, api } = await createInbox(daemon, 'ann')
   let isOver = false
   let written = 0
   const mail = async () => {

@@ -27,8 +27,8 @@ const strange = 'zebra-stranger'
 /** One of everything that is counted. */
 async function haveAllHappen(t: Test, daemon: TestDaemon): Promise<{ ids: string[] }> {
   const receiver = await startWebhookReceiver(t)
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const { body: ann } = await api.post('/v1/inboxes', { mailboxName: 'ann', webhookUrl: receiver.url })
   const { body: bea } = await api.post('/v1/inboxes', { mailboxName: 'bea' })
   const from = `${strange}@example.net`

@@ -28,7 +28,7 @@ t.test('large messages move to a bucket and back, and are found all the time', a
     below(bucket.directory).filter(({ name }) => /[0-9a-f]{12}\._S3rver_object$/.test(name)).length
   let daemon = await startDaemon(t, {})
   const ann = await createInbox(daemon, 'ann')
-  const { token } = (await daemon.ctl('key', 'create')) as { token: string }
+  const { token } = await daemon.createKey()
   const files = () => below(join(daemon.dataDir, 'raw')).length
   const found = async () => {
     const { body } = await apiOf(daemon.baseUrl, token).get(`/v1/inboxes/${ann.id}/messages?limit=100`)

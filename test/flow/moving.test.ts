@@ -78,7 +78,7 @@ t.test(
     const url = await newPostgresDatabase()
     let daemon = await startDaemon(t, {})
     const ann = await createInbox(daemon, 'ann')
-    const { token } = (await daemon.ctl('key', 'create')) as { token: string }
+    const { token } = await daemon.createKey()
     const doomed = await createInbox(daemon, 'doomed')
     t.match(await ann.api.call('PUT', '/v1/webhook', { url: 'https://hooks.example/x' }), { status: 200 })
     t.match(await ann.api.post(`/v1/inboxes/${ann.id}/drafts`, { subject: 'later', body: 'b' }), {

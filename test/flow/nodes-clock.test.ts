@@ -21,7 +21,7 @@ t.test(
     const database = await newPostgresDatabase(migratedDatabase)
     const daemon = await startDaemon(t, { env, database })
     const { id, address } = await createInbox(daemon, 'ann')
-    const api = apiOf(daemon.baseUrl, String((await daemon.ctl('key', 'create')).token))
+    const api = apiOf(daemon.baseUrl, (await daemon.createKey()).token)
     const health = async () => {
       const answer = await api.get('/health')
       return { status: answer.status, text: JSON.stringify(answer.body) }

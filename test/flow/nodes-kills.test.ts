@@ -46,7 +46,7 @@ t.test(
     const parts = { dns: dns.server, mxPort: server.port, toml }
     const nodes = await startNodes(t, count, parts, 'plan = "free"\n')
     const ann = await createInbox(nodes[0]!, 'ann')
-    const token = String((await nodes[0]!.ctl('key', 'create')).token)
+    const { token } = await nodes[0]!.createKey()
     const bea = (await apiOf(nodes[0]!.baseUrl, token).post('/v1/inboxes', { webhookUrl: receiver.url })).body
     /** Those that are down or stand still, by their place among all. */
     const away = new Set<number>()

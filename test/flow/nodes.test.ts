@@ -46,12 +46,12 @@ t.test('two nodes: what one takes in is known at the other', { skip }, async t =
   const nodes = await startNodes(t, 2, { ...server, toml }, 'plan = "free"\n')
   const [a, b] = nodes as [TestDaemon, TestDaemon]
   const ann = await createInbox(a, 'ann')
-  const { token } = await a.ctl('key', 'create')
-  const [atA, atB] = [apiOf(a.baseUrl, String(token)), apiOf(b.baseUrl, String(token))]
+  const { token } = await a.createKey()
+  const [atA, atB] = [apiOf(a.baseUrl, token), apiOf(b.baseUrl, token)]
   const bea = (await atA.post('/v1/inboxes', { webhookUrl: receiver.url })).body
 
   await t.test('it is waited for, streamed and read there', async t => {
-    const socket = await openSocket(t, b.baseUrl, String(token))
+    const socket = await openSocket(t, b.baseUrl, token)
     await socket.ask({ type: 'subscribe' })
     const waited = atB.get(`/v1/inboxes/${ann.id}/messages/wait?timeout=60`)
     await until('who waits', async () => (await atB.get(`/v1/inboxes/${ann.id}`)).status === 200)
@@ -67,7 +67,7 @@ t.test('two nodes: what one takes in is known at the other', { skip }, async t =
   await t.test(
     'mail to one inbox at both at once: all of it is taken, and each event is told once',
     async t => {
-      const socket = await openSocket(t, b.baseUrl, String(token))
+      const socket = await openSocket(t, b.baseUrl, token)
       await socket.ask({ type: 'subscribe', inbox_ids: [bea.id], event_types: ['message.received'] })
       const names = Array.from({ length: 80 }, (_, n) => `both${n}`)
       const codes = await Promise.all(names.map((name, n) => bring(n % 2 ? a : b, bea.address, name)))
@@ -82,11 +82,11 @@ t.test('two nodes: what one takes in is known at the other', { skip }, async t =
   )
 
   await t.test('a key that is revoked at one is refused at the other, and its streams end', async t => {
-    const { id, token: other } = await a.ctl('key', 'create')
-    const socket = await openSocket(t, b.baseUrl, String(other))
-    t.equal((await apiOf(b.baseUrl, String(other)).get('/v1/inboxes')).status, 200)
-    await a.ctl('key', 'revoke', String(id), '--yes')
-    t.equal((await apiOf(b.baseUrl, String(other)).get('/v1/inboxes')).status, 401)
+    const { id, token: other } = await a.createKey()
+    const socket = await openSocket(t, b.baseUrl, other)
+    t.equal((await apiOf(b.baseUrl, other).get('/v1/inboxes')).status, 200)
+    await a.ctl('key', 'revoke', id, '--yes')
+    t.equal((await apiOf(b.baseUrl, other).get('/v1/inboxes')).status, 401)
     t.match(await socket.closed, { code: 4001 })
   })
 
@@ -143,7 +143,7 @@ t.test('two nodes: what one takes in is known at the other', { skip }, async t =
       })
     }
     t.equal(await stateAfter('unread'), 'delivered')
-    const socket = await openSocket(t, b.baseUrl, String(token))
+    const socket = await openSocket(t, b.baseUrl, token)
     await socket.ask({ type: 'subscribe', inbox_ids: [bea.id] })
     let n = 0
     await until('it to be known', async () => (await stateAfter(`read${n++}`)) === 'cancelled')
@@ -212,7 +212,7 @@ t.test(
     const a = await startDaemon(t, { database, toml: `# blobs\n${table}` })
     const ann = await createInbox(a, 'ann')
     t.equal(await bring(a, ann.address, 'large', 'x'.repeat(70)), 250)
-    const { token } = await a.ctl('key', 'create')
+    const { token } = await a.createKey()
     await a.end('SIGTERM')
     writeFileSync(a.configPath, readFileSync(a.configPath, 'utf8').replace('# blobs\n', top))
     const again = await a.restart()
@@ -230,7 +230,7 @@ t.test(
     t.match(await runProgram(process.execPath, [builtProgram('mailboxctl'), ...ctl]), { code: 0 })
     const moved = await again.restart()
     const b = await startDaemon(t, { database, toml: bucket.toml, dataDir })
-    const [message] = (await apiOf(b.baseUrl, String(token)).get(`/v1/inboxes/${ann.id}/messages`)).body.data
+    const [message] = (await apiOf(b.baseUrl, token).get(`/v1/inboxes/${ann.id}/messages`)).body.data
     for (const node of [moved, b]) {
       const raw = await fetch(`${node.baseUrl}/v1/messages/${message.id}/raw`, {
         headers: { authorization: `Bearer ${token}` },
@@ -248,8 +248,8 @@ t.test(
     const server = await startTheirServer(t)
     const [a, b, c] = (await startNodes(t, 3, server)) as [TestDaemon, TestDaemon, TestDaemon]
     const ann = await createInbox(c, 'ann')
-    const { token } = await c.ctl('key', 'create')
-    const of = (daemon: TestDaemon) => apiOf(daemon.baseUrl, String(token))
+    const { token } = await c.createKey()
+    const of = (daemon: TestDaemon) => apiOf(daemon.baseUrl, token)
     const holderOf = ({ dataDir }: TestDaemon) => readFileSync(join(dataDir, 'node'), 'utf8').trim()
     for (const one of [b, c]) await c.ctl('node', 'drain', holderOf(one))
     await until('two to drain', async () => {

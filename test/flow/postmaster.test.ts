@@ -44,8 +44,8 @@ t.test('mail to postmaster and abuse goes to the operator', { skip: without('pos
     t.match(copy, /^X-Forwarded-To: root@ops\.example$/im)
     t.match(copy, /^Return-Path: <SRS[^>]*@bounce\.ours\.example>$/im)
   }
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const { body } = await api.get('/v1/inboxes?system=true')
   t.strictSame([body.total, body.data[0].address], [1, 'postmaster@ours.example'])
   const { body: kept } = await api.get(`/v1/inboxes/${body.data[0].id}/messages`)
@@ -55,8 +55,8 @@ t.test('mail to postmaster and abuse goes to the operator', { skip: without('pos
 t.test('without an operator it stands in the system inbox, which is apart', async t => {
   const daemon = await startDaemon(t)
   t.match(await submit('127.0.0.1', daemon.smtpPort, mail('abuse@ours.example', 'x')), /^250 /)
-  const { token } = await daemon.ctl('key', 'create')
-  const account = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const account = apiOf(daemon.baseUrl, token)
   const totals = async (query = '') => (await account.get(`/v1/inboxes${query}`)).body.total
   t.equal(await totals(), 0)
   t.equal(await totals('?system=true'), 1)
@@ -76,7 +76,7 @@ t.test('without an operator it stands in the system inbox, which is apart', asyn
   const { body: copies } = await account.get(`/v1/messages/${kept.data[0].id}/deliveries`)
   t.strictSame([kept.total, copies.data], [1, []])
 
-  const pod = apiOf(daemon.baseUrl, String((await daemon.ctl('key', 'create', '--pod', body.podId)).token))
+  const pod = apiOf(daemon.baseUrl, (await daemon.createKey({ pod: body.podId })).token)
   const inbox = apiOf(
     daemon.baseUrl,
     (await account.post(`/v1/inboxes/${system.id}/api-keys`, {})).body.token,

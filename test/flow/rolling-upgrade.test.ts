@@ -106,16 +106,14 @@ t.test(
   'two nodes are upgraded from the commit before, one after the other, and back, while mail comes and goes',
   { skip: without('postgres') || withoutCommitBefore() },
   async t => {
-    const [before, [expanded = '', contracted = '']] = await Promise.all([
-      programsBefore(t),
-      programsWithSteps(t, [expand], [expand, contract]),
-    ])
+    const before = await programsBefore(t)
+    const [expanded = '', contracted = ''] = programsWithSteps(t, [expand], [expand, contract])
     const server = await startTheirServer(t)
     let [a, b] = (await startNodes(t, 2, { ...server, programs: before })) as [TestDaemon, TestDaemon]
     const ann = await createInbox(a, 'ann')
-    const { token } = await a.ctl('key', 'create')
+    const { token } = await a.createKey()
     const up = new Set([a, b])
-    const load = startLoad(() => [...up], { id: ann.id, address: ann.address, token: String(token) })
+    const load = startLoad(() => [...up], { id: ann.id, address: ann.address, token })
     /** As an operator does it: the others go on. */
     const change = async (one: TestDaemon, programs: string) => {
       up.delete(one)
@@ -189,7 +187,7 @@ t.test(
     const listed = async () => {
       const subjects: string[] = []
       for (let offset = 0; ; offset += 100) {
-        const api = apiOf(a.baseUrl, String(token))
+        const api = apiOf(a.baseUrl, token)
         const page = await api.get(
           `/v1/inboxes/${ann.id}/messages?direction=inbound&limit=100&offset=${offset}`,
         )

@@ -28,8 +28,8 @@ clamav = "${clamav.path}"
 rspamd_url = "${rspamd.url}"
 timeout = "60s"`,
     })
-    const { token } = await daemon.ctl('key', 'create')
-    const api = apiOf(daemon.baseUrl, String(token))
+    const { token } = await daemon.createKey()
+    const api = apiOf(daemon.baseUrl, token)
     await daemon.ctl('member', 'add', 'human@theirs.example')
     const forwarding = { forwardTo: 'human@theirs.example', forwardWhen: 'always' }
     const { body: inbox } = await api.post('/v1/inboxes', {

@@ -56,7 +56,7 @@ t.test(`mixed load for ${seconds} s, with kills`, async t => {
     return { status: json.attempt === 1 ? 500 : 200 }
   })
   let daemon = await startDaemon(t, { dns: dns.server, mxPort: server.port, toml, smtp: 'threads = 2' })
-  const token = String((await daemon.ctl('key', 'create')).token)
+  const { token } = await daemon.createKey()
   const made = await apiOf(daemon.baseUrl, token).post('/v1/inboxes', {
     mailboxName: 'ann',
     webhookUrl: receiver.url,

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
+import { listQueuedDeliveries } from '../../lib/store/queued-deliveries.ts'
+import { apiOf } from '../support/api.ts'
 import { settledContradictions } from '../support/consistency.ts'
 import { childrenOf } from '../support/contained.ts'
 import { startDaemon } from '../support/daemon.ts'
@@ -18,7 +20,7 @@ const limitOfADestination = limits.paceFirst
 
 t.test('SIGTERM: idle sessions get 421, a message under way its 250, and it is there after', async t => {
   const daemon = await startDaemon(t)
-  await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
+  const ann = await createInbox(daemon, 'ann')
   const idle = await greetedDialog(daemon.smtpPort)
   const ungreeted = await openDialog(daemon.smtpPort)
   await ungreeted.reply()
@@ -53,19 +55,13 @@ t.test('SIGTERM: idle sessions get 421, a message under way its 250, and it is t
   t.strictSame(left, [], 'the database is closed')
 
   const again = await daemon.restart()
-  const ann = await again.ctl('inbox', 'get', 'ann@ours.example')
-  t.match(ann, { address: 'ann@ours.example' })
-  const { token } = await again.ctl('key', 'create')
-  const read = async (path: string) => {
-    const response = await fetch(`${again.baseUrl}${path}`, { headers: { authorization: `Bearer ${token}` } })
-    return response.json()
-  }
-  const { data } = (await read(`/v1/inboxes/${ann.id}/messages`)) as {
+  const api = apiOf(again.baseUrl, ann.token)
+  const { data } = (await api.get(`/v1/inboxes/${ann.id}/messages`)).body as {
     data: { id: string; subject: string }[]
   }
   t.strictSame(data.map(message => message.subject).sort(), ['large', 'small'])
   // A list may cut what is long.
-  for (const { id } of data) t.match(await read(`/v1/messages/${id}`), { bodyText: /end\s*$/ })
+  for (const { id } of data) t.match((await api.get(`/v1/messages/${id}`)).body, { bodyText: /end\s*$/ })
 })
 
 t.test(
@@ -123,7 +119,7 @@ t.test('SIGTERM: beside stalled clients, what was carried is written down and no
   t.notOk(said.includes('stopping took too long; exiting'))
   t.ok(said.includes('stopped'))
   const again = await daemon.restart()
-  t.strictSame((await again.ctl('queue', 'list')).data, [])
+  t.strictSame(await again.withRows(({ store }) => listQueuedDeliveries(store.read, {}, 100, 0)), [])
   t.equal(taken.length, 1)
   t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })
@@ -201,6 +197,6 @@ t.test('SIGTERM: nothing new begins, and who is silent is left: clients before w
   }
 
   const again = await daemon.restart()
-  const { data } = (await again.ctl('queue', 'list')) as { data: unknown[] }
-  t.equal(data.length, sent - 1, 'what was answered is done, and nothing else')
+  const queued = await again.withRows(({ store }) => listQueuedDeliveries(store.read, {}, 100, 0))
+  t.equal(queued.length, sent - 1, 'what was answered is done, and nothing else')
 })

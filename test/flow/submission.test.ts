@@ -44,7 +44,7 @@ t.test(
     const ann = await createInbox(daemon, 'ann')
     const bob = await createInbox(daemon, 'bob')
     const cara = await createInbox(daemon, 'cara')
-    const { token } = (await daemon.ctl('key', 'create', '--inbox', ann.id)) as { token: string }
+    const { token } = await daemon.createKey({ inbox: ann.id })
 
     const line = (subject: string) => [
       ...['--from', ann.address, '--to', bob.address, '--h-From', ann.address],

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { startDaemon } from '../support/daemon.ts'
+import { createInbox } from '../support/mailbox.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
 
@@ -8,7 +9,7 @@ const unreadBytes = 200_000
 
 t.test('nobody reads the log: mail is taken all the same, and what was kept is told later', async t => {
   const daemon = await startDaemon(t)
-  await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
+  await createInbox(daemon, 'ann')
   const log = daemon.process.stderr!
   log.pause()
   const before = daemon.log().length

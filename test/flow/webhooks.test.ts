@@ -17,8 +17,8 @@ const mail = (to: string, subject: string) => ({
 t.test('mail that comes and mail that goes is told, in order, and told again', async t => {
   const receiver = await startWebhookReceiver(t)
   const daemon = await startDaemon(t, { toml })
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const [ann, bea] = await Promise.all(
     ['ann', 'bea'].map(
       async mailboxName => (await api.post('/v1/inboxes', { mailboxName, webhookUrl: receiver.url })).body,
@@ -65,10 +65,9 @@ t.test('a stop ends calls under way, and they are made at the next start', async
   let reply: Promise<Reply> | Reply = new Promise(() => {})
   const receiver = await startWebhookReceiver(t, () => reply)
   const daemon = await startDaemon(t, { toml })
-  const { token } = await daemon.ctl('key', 'create')
-  const { address } = (
-    await apiOf(daemon.baseUrl, String(token)).post('/v1/inboxes', { webhookUrl: receiver.url })
-  ).body
+  const { token } = await daemon.createKey()
+  const { address } = (await apiOf(daemon.baseUrl, token).post('/v1/inboxes', { webhookUrl: receiver.url }))
+    .body
   await submit('127.0.0.1', daemon.smtpPort, mail(address, 'held'))
   await until('the call', () => receiver.calls.length === 1)
   t.equal(await daemon.end('SIGTERM'), 0)
@@ -83,8 +82,8 @@ t.test('a receiver that takes nothing is told of once at its begin and once at i
   const failing = 5
   const receiver = await startWebhookReceiver(t, (_, number) => ({ status: number <= failing ? 503 : 200 }))
   const daemon = await startDaemon(t, { toml: `${toml}\nretry = [${'"1s", '.repeat(8)}]` })
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const { body: ann } = await api.post('/v1/inboxes', { mailboxName: 'ann', webhookUrl: receiver.url })
   await submit('127.0.0.1', daemon.smtpPort, mail(ann.address, 'one'))
   await until('it is taken', () => receiver.calls.length === failing + 1)

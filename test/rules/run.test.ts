@@ -292,6 +292,55 @@ t.test('files of a group run in one process, and each has its own report', { tim
   t.match((await run()).stdout, /FAIL test\/some\/b[\s\S]*too late[\s\S]*ok {3}test\/some\/c/)
 })
 
+t.test(
+  'what a run makes once is made once, whoever asks meanwhile, and again when its maker has ended',
+  async t => {
+    const dir = temporaryDir(t)
+    const file = join(dir, 'asks.ts')
+    const log = join(dir, 'log')
+    writeFileSync(log, '')
+    writeFileSync(
+      file,
+      `import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { madeOnce } from ${JSON.stringify(join(root, 'test/support/made-once.ts'))}
+import { until } from ${JSON.stringify(join(root, 'test/support/until.ts'))}
+const asked = madeOnce('thing', async path => {
+  appendFileSync(${JSON.stringify(log)}, 'made\\n')
+  await until('leave', () => existsSync(${JSON.stringify(join(dir, 'go'))}))
+  writeFileSync(path, 'whole')
+})
+appendFileSync(${JSON.stringify(log)}, 'asked\\n')
+await asked
+`,
+    )
+    const ask = () => {
+      const child = spawn(process.execPath, [file], { env: { ...process.env, MAILBOXD_TESTS_RUN: dir } })
+      t.teardown(() => child.kill('SIGKILL'))
+      return child
+    }
+    const times = (what: string) => readFileSync(log, 'utf8').split(what).length - 1
+    const killed = ask()
+    await until('the first to make it', () => times('asked') === 1)
+    const ends = [ask(), ask()].map(child => once(child, 'exit'))
+    const ended = once(killed, 'exit')
+    killed.kill('SIGKILL')
+    await ended
+    await until('both others to ask, of which one makes it', () => times('asked') === 3 && times('made') > 1)
+    writeFileSync(join(dir, 'go'), '')
+    t.strictSame(await Promise.all(ends), [
+      [0, null],
+      [0, null],
+    ])
+    t.equal(times('made'), 2)
+    t.equal(readFileSync(join(dir, 'thing'), 'utf8'), 'whole')
+    t.strictSame(
+      globSync('thing*', { cwd: dir }).filter(name => !name.startsWith(`thing.${killed.pid}`)),
+      ['thing'],
+      'nothing is left of the making',
+    )
+  },
+)
+
 t.test('a list matches no pattern that is shorter', async t => {
   const file = join(temporaryDir(t), 'lists.test.ts')
   const tap = join(root, 'node_modules/tap/dist/esm/index.js')

@@ -8,7 +8,7 @@ const isBuilt = 'MAILBOXD_TESTS_BUILT'
 /** Makes dist/ from the sources; the programs that the tests start are these, as they ship. */
 export function buildOnce(): void {
   if (process.env[isBuilt]) return
-  execFileSync(process.execPath, [join(root, 'bin', 'build.ts')], { stdio: 'inherit' })
+  execFileSync(process.execPath, [join(root, 'bin', 'build-changed.ts')], { stdio: 'inherit' })
   process.env[isBuilt] = 'yes'
 }
 

@@ -3,8 +3,16 @@ import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { createIds } from '../../lib/base/ids.ts'
+import { quietLog } from '../../lib/base/quiet-log.ts'
 import { blobsOf } from '../../lib/cli/blobs.ts'
 import { loadConfig } from '../../lib/config/load.ts'
+import { createKey, type KeyTarget } from '../../lib/core/account/keys.ts'
+import type { Rows } from '../../lib/core/app/app.ts'
+import { operator } from '../../lib/core/app/caller.ts'
+import { openRows } from '../../lib/core/open-rows.ts'
+import type { ApiKeyWithToken } from '../../lib/model/api-key.ts'
 import { builtProgram } from './built.ts'
 import { noteBlobs, noteServer, requireConsistency, requireSettled } from './consistency.ts'
 import { makeDataDir } from './migrated.ts'
@@ -65,6 +73,13 @@ export interface TestDaemon {
   /** Runs mailboxctl on the same configuration; its JSON. */
   ctl(...args: string[]): Promise<Record<string, unknown>>
   ctlResult(...args: string[]): Promise<Finished>
+  /**
+   * Does `work` on its database beside it, as mailboxctl does, but in the process of the test: for stories that are about something
+   * else, a start of a program would be the dearest part.
+   */
+  withRows<T>(work: (rows: Rows) => Promise<T>): Promise<T>
+  /** Makes a key, for the account unless told. */
+  createKey(target?: KeyTarget): Promise<ApiKeyWithToken>
   /** Sends a signal and waits for the end; gives the exit code or signal. */
   end(signal: NodeJS.Signals): Promise<number | string>
   /** Starts again on the same data, after it ended. Ports may be others. @param programs other ones from now on */
@@ -167,6 +182,21 @@ async function run(
       undefined,
       { env: settings.env },
     )
+  const ctl = async (...args: string[]) => {
+    const { code, stdout, stderr } = await ctlResult(...args)
+    if (code !== 0) throw new Error(`mailboxctl ${args.join(' ')} ended with ${code}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+  const withRows: TestDaemon['withRows'] = async work => {
+    const ids = createIds(systemClock)
+    const config = await loadConfig(configPath)
+    const rows = await openRows({ config, clock: systemClock, ids, log: quietLog, mayMigrate: false })
+    try {
+      return await work(rows)
+    } finally {
+      await rows.store.close()
+    }
+  }
   return {
     configPath,
     dataDir,
@@ -184,12 +214,10 @@ async function run(
         ({ level, code }) =>
           ['warn', 'error', 'fatal'].includes(String(level)) && !adviceAtStart.includes(String(code)),
       ),
-    async ctl(...args) {
-      const { code, stdout, stderr } = await ctlResult(...args)
-      if (code !== 0) throw new Error(`mailboxctl ${args.join(' ')} ended with ${code}: ${stderr}`)
-      return JSON.parse(stdout)
-    },
+    ctl,
     ctlResult,
+    withRows,
+    createKey: (target = { account: true }) => withRows(rows => createKey(rows, operator, target, null)),
     end,
     restart: (programs = settings.programs) =>
       run(t, dir, configPath, dataDir, { ...settings, ...(programs !== undefined && { programs }) }),

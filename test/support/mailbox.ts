@@ -6,6 +6,8 @@ import { until } from './until.ts'
 /** An inbox of a daemon under test, with an account key. */
 export interface TestInbox {
   readonly api: Api
+  /** Of that key. */
+  readonly token: string
   readonly id: string
   readonly address: string
   /** Waits until the inbox has `count` inbound messages and gives them, oldest first. */
@@ -15,14 +17,15 @@ export interface TestInbox {
 }
 
 export async function createInbox(daemon: TestDaemon, mailboxName: string): Promise<TestInbox> {
-  const { token } = await daemon.ctl('key', 'create')
-  const api = apiOf(daemon.baseUrl, String(token))
+  const { token } = await daemon.createKey()
+  const api = apiOf(daemon.baseUrl, token)
   const made = await api.post('/v1/inboxes', { mailboxName, displayName: `${mailboxName} (agent)` })
   if (made.status !== 201) throw new Error(`no inbox: ${made.status} ${JSON.stringify(made.body)}`)
   const inbox = made.body
   const id = String(inbox.id)
   return {
     api,
+    token,
     id,
     address: String(inbox.address),
     received: (count = 1) =>

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { listQueuedDeliveries } from '../../lib/store/queued-deliveries.ts'
 import { type Api, apiOf } from './api.ts'
 import type { TestDaemon } from './daemon.ts'
 import { openDialog } from './smtp-dialog.ts'
@@ -251,8 +252,8 @@ export async function lookAtPromises(
     },
     endMs,
   ).catch(async error => {
-    const { data } = await nodeAt(load, 0).ctl('queue', 'list')
-    throw new Error(`${error.message}, with ${JSON.stringify(data)} in the queue`)
+    const queued = await nodeAt(load, 0).withRows(({ store }) => listQueuedDeliveries(store.read, {}, 100, 0))
+    throw new Error(`${error.message}, with ${JSON.stringify(queued)} in the queue`)
   })
   const inbound = countOf((await listed(load, 'inbound')).map(one => one.rfcMessageId))
   for (const id of load.accepted)

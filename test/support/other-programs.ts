@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Migration } from '../../lib/store/migrations/migration.ts'
+import { buildOnce } from './built.ts'
 import { runProgram } from './program.ts'
 import { temporaryDir } from './temporary-dir.ts'
 
@@ -39,33 +40,31 @@ export async function programsBefore(t: Test): Promise<string> {
   return build(tree)
 }
 
-/** What the programs of `programsWithSteps` read at their start: beside them. */
-const stepsFile = 'steps.json'
-const readSteps = `process.getBuiltinModule('node:fs').readFileSync(process.getBuiltinModule('node:path').join(process.argv[1], '..', '${stepsFile}'), 'utf8')`
+/** Of the bundle: where the list of steps is made. */
+const listOfSteps = /\bmigrations=\[[^\]]+(?=\])/
 
-/** Builds the programs of this tree as many times as there are lists, each with those steps of the schema after its own; gives their directories. */
-export async function programsWithSteps(
+/** The programs of this tree as many times as there are lists, each with those steps of the schema after its own, as another build; gives their directories. */
+export function programsWithSteps(
   t: Test,
   ...lists: readonly (readonly Omit<Migration, 'fill'>[])[]
-): Promise<string[]> {
-  const tree = temporaryDir(t)
-  for (const name of sources) cpSync(join(root, name), join(tree, name), { recursive: true })
-  const index = join(tree, 'lib/store/migrations/index.ts')
-  const text = readFileSync(index, 'utf8')
-  const longer = text.replace(/\n\]\n$/, () => `\n  ...JSON.parse(${readSteps}),\n]\n`)
-  if (longer === text) throw new Error(`${index} does not end in the list of steps`)
-  writeFileSync(index, longer)
-  writeFileSync(join(tree, 'bin', stepsFile), '[]')
-  const built = await build(tree)
-  return lists.map((steps, n) => {
-    const copy = join(tree, `copy${n}`)
-    mkdirSync(copy)
+): string[] {
+  buildOnce()
+  return lists.map(steps => {
+    const copy = temporaryDir(t)
     for (const name of ['config', 'package.json', 'dist'])
-      cpSync(join(tree, name), join(copy, name), { recursive: true })
+      cpSync(join(root, name), join(copy, name), { recursive: true })
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-    const programs = join(copy, relative(tree, built))
-    writeFileSync(join(programs, stepsFile), JSON.stringify(steps))
-    return programs
+    writeFileSync(join(copy, 'dist/build-id'), `${'0'.repeat(12)}\n`)
+    let places = 0
+    for (const file of globSync('dist/**/*.js', { cwd: copy }).map(name => join(copy, name))) {
+      const text = readFileSync(file, 'utf8')
+      const longer = text.replace(listOfSteps, list => `${list},...${JSON.stringify(steps)}`)
+      if (longer === text) continue
+      writeFileSync(file, longer)
+      places++
+    }
+    if (places < 2) throw new Error('not in both programs a list of steps is found')
+    return join(copy, 'dist', 'bin')
   })
 }
 

@@ -38,7 +38,7 @@ export async function startSpecified(
   settings: Parameters<typeof startDaemon>[1] = {},
 ): Promise<Specified> {
   const daemon = await startDaemon(t, settings)
-  const token = String((await daemon.ctl('key', 'create')).token)
+  const { token } = await daemon.createKey()
   const api = apiOf(daemon.baseUrl, token)
   let mails = 0
   const handIn = ({ from = 'bob@theirs.example', to, headers = [], text = 'Hello' }: Arrival) => {

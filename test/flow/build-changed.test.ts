@@ -1,0 +1,62 @@
+import { appendFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { runProgram } from '../support/program.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+/** In the place of bin/build.ts, which takes long: of two files one has what its source says. */
+const bundler = `import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+const root = join(import.meta.dirname, '..')
+const outdir = process.argv[2] ?? join(root, 'dist')
+mkdirSync(join(outdir, 'bin'), { recursive: true })
+writeFileSync(join(outdir, 'bin/program.js'), readFileSync(join(root, 'lib/room/source.ts')))
+writeFileSync(join(outdir, 'build-id'), '1')
+appendFileSync(join(root, 'times'), 'built ')
+export const parts = ['bin/program.js', 'build-id']
+`
+
+t.test('what is built of the same sources is not bundled again, and what is not is', async t => {
+  const tree = temporaryDir(t)
+  const inTree = (name: string) => join(tree, name)
+  const write = (name: string, text: string) => {
+    mkdirSync(dirname(inTree(name)), { recursive: true })
+    writeFileSync(inTree(name), text)
+  }
+  write('bin/build.ts', bundler)
+  cpSync(join(import.meta.dirname, '../../bin/build-changed.ts'), inTree('bin/build-changed.ts'))
+  for (const name of ['lib/room/source.ts', 'config/words.txt']) write(name, '1\n')
+  for (const name of ['package.json', 'node_modules/.package-lock.json']) write(name, '{}\n')
+  let expected = 0
+  const build = async (isBundled: boolean, what: string, ...args: string[]) => {
+    const { code, stderr } = await runProgram(process.execPath, [inTree('bin/build-changed.ts'), ...args])
+    t.equal(code, 0, stderr)
+    if (isBundled) expected++
+    t.equal(readFileSync(inTree('times'), 'utf8'), 'built '.repeat(expected), what)
+    t.equal(
+      readFileSync(inTree('dist/bin/program.js'), 'utf8'),
+      readFileSync(inTree('lib/room/source.ts'), 'utf8'),
+    )
+  }
+  await build(true, 'there is none')
+  await build(false, 'all is as it was')
+  write('dist/chunks/former.js', '')
+  await build(false, 'of a build before', inTree('copy'))
+  t.strictSame(
+    globSync('**/*', { cwd: inTree('copy') }).sort(),
+    ['bin', 'bin/program.js', 'build-id'],
+    'a copy has what this build made',
+  )
+  for (const name of [
+    'lib/room/source.ts',
+    'bin/build.ts',
+    'config/words.txt',
+    'package.json',
+    'node_modules/.package-lock.json',
+    'dist/bin/program.js',
+  ]) {
+    appendFileSync(inTree(name), '\n')
+    await build(true, `${name} is another`)
+  }
+  await build(false, 'all is as it was again')
+})
