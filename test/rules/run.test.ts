@@ -288,7 +288,7 @@ t.test('files of a group run in one process, and each has its own report', { tim
   write('c', 't.pass()')
   write(
     'b',
-    "setTimeout(() => { throw new Error('too late') }, 0); t.test('two', async () => { await new Promise(resolve => setTimeout(resolve, 1)) })",
+    "setImmediate(() => { throw new Error('too late') })\nimport { setImmediate as turn } from 'node:timers/promises'\nt.test('two', async () => { await turn() })",
   )
   t.match((await run()).stdout, /FAIL test\/some\/b[\s\S]*too late[\s\S]*ok {3}test\/some\/c/)
 })
