@@ -4,11 +4,12 @@
  */
 
 import { createHash } from 'node:crypto'
-import { globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
-import { join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
+import { parse, type Token, tokTypes } from 'acorn'
 import standalone from 'ajv/dist/standalone/index.js'
-import { build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Plugin, transformSync } from 'esbuild'
 import { completions } from '../lib/cli/completions.ts'
 import { declared } from '../lib/cli/operations/declared.ts'
 import { ajv, check } from '../lib/config/check.ts'
@@ -100,8 +101,7 @@ const madeHere: Plugin = {
     const file = (name: string) => join(root, 'lib', name)
     const made: Record<string, () => string> = {
       [file('config/schema.ts')]: () => `export const settings = ${JSON.stringify(settings)}`,
-      [file('config/check.ts')]: () =>
-        `${compiledAtOnce(standaloneCode(ajv, check))}; export { validate as check }`,
+      [file('config/check.ts')]: () => compiledAtOnce(standaloneCode(ajv, check)),
       [file('cli/operations/declared.ts')]: () => `export const declared = ${JSON.stringify(declared)}`,
       [file('cli/completions.ts')]: () => `export const completions = ${JSON.stringify(completions)}`,
     }
@@ -114,7 +114,7 @@ const madeHere: Plugin = {
 
 /**
  * The validator in brackets: a function that stands so is compiled with its file, and is in the compile cache. What is compiled when it is
- * called first is not, and this is called at each start: 18 ms.
+ * called first is not, and this is called at each start: 18 ms. Of its 310 kB a fifth is names, which nobody reads.
  */
 function compiledAtOnce(code: string): string {
   const [named, begin] = [
@@ -123,8 +123,29 @@ function compiledAtOnce(code: string): string {
   ]
   const at = code.indexOf(begin)
   if (!code.includes(named) || at < 0) throw new Error('ajv writes its code in another way than it did')
-  return `${code.slice(0, at).replace(named, '')}const validate0 = (${code.slice(at)}); const validate = validate0`
+  const whole = `${code.slice(0, at).replace(named, '')}const validate0 = (${code.slice(at)}); export { validate0 as check }`
+  return transformSync(whole, { minify: true }).code
 }
+
+/**
+ * The code with what its regular expressions have beyond ASCII written as escapes; elsewhere esbuild does so. One such letter has V8 keep two
+ * bytes for each of the whole file, and read it several times as slowly.
+ */
+function inAscii(code: string): string {
+  const patterns: Token[] = []
+  const onToken = (token: Token) => void (token.type === tokTypes.regexp && patterns.push(token))
+  parse(code, { ecmaVersion: 'latest', sourceType: 'module', onToken })
+  let written = ''
+  let from = 0
+  for (const { start, end } of patterns) {
+    written += code.slice(from, start) + code.slice(start, end).replaceAll(/[^\0-\x7f]/g, escaped)
+    from = end
+  }
+  return written + code.slice(from)
+}
+
+/** Of one half of a letter: two in a row are that letter again, with the flag u, too. */
+const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 function threadEntries(): string[] {
   const sources = globSync('lib/**/*.ts', { cwd: root }).map(path => readFileSync(join(root, path), 'utf8'))
@@ -132,25 +153,104 @@ function threadEntries(): string[] {
   return [...new Set(named.map(([, name]) => `lib/${name}.ts`))]
 }
 
+const ofHttp = builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin)
+
 /**
- * What begins: the daemon with every file that a worker thread begins with, which have their libraries in common; and mailboxctl by
- * itself, for what is common to many is cut into many files, and a call takes a millisecond for each.
+ * What mailboxctl loads when a call asks for it (`import('./rows.ts')`), in groups that are loaded together: what is in the first group that its
+ * path fits. Each file that a call loads takes it about a millisecond, and each megabyte about 20.
  */
-const programs = [
-  {
-    entries: ['bin/mailboxd.ts', ...threadEntries()],
-    builtins: builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin),
+const groups = [
+  ['rows', /\/cli\/(rows|key|queue|status|node)\.ts$/],
+  ['words', /\/cli\/(inbox|message|message-log|event|operations\/commands)\.ts$/],
+  ['checks', /\/cli\/(domain|suppression|verify|config)\.ts$/],
+  [
+    'lists',
+    /\/cli\/operations\/|\/api\/(validate|pods|inboxes|messages|threads|events)\.ts$|\/core\/account\/suspension\.ts$/,
+  ],
+  // Completions are large, and need nothing else.
+  ['rest', /(?<!\/cli\/completions?)\.ts$/],
+] as const
+
+const groupOf = (path: string) => groups.find(([, paths]) => paths.test(path))?.[0]
+
+/** What a file of lib asks for only when it is needed, by the name that it gives it. */
+const askedFor = /\bimport\('(\.[^']+)'\)/g
+
+/** Makes of all that is asked for in one group one entry, of which each begins when it is asked for: what every entry shares with others is a file more. */
+const inGroups: Plugin = {
+  name: 'in groups',
+  setup({ onResolve, onLoad }) {
+    onLoad({ filter: /\/lib\/.*\.ts$/ }, ({ path }) => {
+      const contents = readFileSync(path, 'utf8').replace(askedFor, (asked, name: string) => {
+        const file = resolve(path, '..', name)
+        const group = groupOf(file)
+        return group === undefined
+          ? asked
+          : `import(${JSON.stringify(`group-${group}`)}).then(({ of }) => of['${relative(root, file)}']())`
+      })
+      return { contents, loader: 'ts' }
+    })
+    onResolve({ filter: /^group-/ }, ({ path }) => ({ path, namespace: 'group' }))
+    onLoad({ filter: /.*/, namespace: 'group' }, ({ path: group }) => {
+      const files = ofMailboxctl().filter(file => `group-${groupOf(file)}` === group)
+      const each = files.map(file => `'${relative(root, file)}': () => require('${file}')`)
+      return { contents: `export const of = { ${each.join(', ')} }`, resolveDir: root }
+    })
   },
-  { entries: ['bin/mailboxctl.ts'], builtins: builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin) },
+}
+
+/** The files that are asked for where mailboxctl could. */
+function ofMailboxctl(): string[] {
+  const sources = globSync('lib/{base,api,blob,cli,core,courier,mail,store,tls}/**/*.ts', { cwd: root })
+  const asked = sources.flatMap(source => {
+    const text = readFileSync(join(root, source), 'utf8')
+    return [...text.matchAll(askedFor)].map(([, name]) => resolve(root, source, '..', name!))
+  })
+  return [...new Set(asked)]
+}
+
+/** better-sqlite3 without its binary, of which Node would look for each of ten small files. */
+const sqliteInside: Plugin = {
+  name: 'SQLite inside',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/better-sqlite3\/lib\/binding\.js$/ }, ({ path }) => {
+      const itsDirectory = `process.getBuiltinModule('node:module').createRequire(__filename).resolve('better-sqlite3')`
+      const text = readFileSync(path, 'utf8')
+      const contents = text.replaceAll('path.join(__dirname,', `path.join(${itsDirectory}, '..',`)
+      if (contents.includes('(__dirname'))
+        throw new Error('better-sqlite3 looks for its binary in another way than it did')
+      return { contents }
+    })
+  },
+}
+
+/**
+ * What begins: the daemon, the files that its worker threads begin with, and mailboxctl. What is common to several entries of one bundle is cut
+ * into many files, and each takes a millisecond of a start; the threads have theirs in common, for with a bundle each they were 4 MB more.
+ */
+const programs: readonly BuildOptions[] = [
+  { entryPoints: ['bin/mailboxd.ts'], external, plugins: [namesOfCommonJs, ofHttp, madeHere] },
+  { entryPoints: threadEntries(), external, plugins: [namesOfCommonJs, ofHttp, madeHere] },
+  {
+    entryPoints: ['bin/mailboxctl.ts'],
+    external: external.filter(name => name !== 'better-sqlite3'),
+    plugins: [
+      madeHere,
+      inGroups,
+      sqliteInside,
+      namesOfCommonJs,
+      builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin),
+    ],
+  },
 ]
 
 /** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */
 const keptMs = 86_400_000
 
-async function buildProgram({ entries, builtins }: (typeof programs)[number]): Promise<string[]> {
-  const { metafile } = await build({
+async function buildProgram(program: BuildOptions): Promise<string[]> {
+  const { metafile, outputFiles } = await build({
+    ...program,
     absWorkingDir: root,
-    entryPoints: entries,
     outbase: '.',
     outdir,
     bundle: true,
@@ -159,10 +259,8 @@ async function buildProgram({ entries, builtins }: (typeof programs)[number]): P
     format: 'esm',
     target: 'node26',
     chunkNames: 'chunks/[name]-[hash]',
-    external,
     // Two packages each bring a table of all media types; one of them is enough.
     alias: { 'mime-db': require.resolve('mime-db') },
-    plugins: [namesOfCommonJs, builtins, madeHere],
     banner: { js: commonJs },
     define: definitions,
     minifyWhitespace: true,
@@ -170,7 +268,13 @@ async function buildProgram({ entries, builtins }: (typeof programs)[number]): P
     legalComments: 'linked',
     logLevel: 'warning',
     metafile: true,
+    write: false,
   })
+  for (const { path, contents, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true })
+    const isAscii = contents.length === text.length
+    writeFileSync(path, isAscii || !path.endsWith('.js') ? contents : inAscii(text))
+  }
   return Object.keys(metafile.outputs)
 }
 

@@ -260,9 +260,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log.info({ smtp: running.smtp, submission: running.submission, http: running.http, baseUrl }, 'ready')
     const heap = startIdleHeap({ lookMs: limits.idleHeapLookMs, againLooks: limits.idleHeapAgainLooks })
     closing.push(() => heap.stop())
-    // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
-    closing.push(async () => (await upkeep).stop())
+    closing.push(() => upkeep.stop())
     if (acme.directory !== undefined) {
       const names = acme.names.length > 0 ? acme.names : [config.hostname]
       const order = { directory: acme.directory, names }
@@ -280,6 +279,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         const { startRenewal } = await import('./tls/acme/renewal.ts')
         return startRenewal(settings)
       }
+      // Nobody waits for what it loads: "ready" has been said, and a signal must find who hears it.
       const renewal = startWhenLoaded()
       closing.push(async () => (await renewal).stop())
     }

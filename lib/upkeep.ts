@@ -1,3 +1,4 @@
+import type { ScheduledTask } from 'node-cron'
 import { isoAfter } from './base/clock.ts'
 import { limits } from './base/limits.ts'
 import { durationMs } from './config/duration.ts'
@@ -148,31 +149,37 @@ export async function sweep(app: App, one: Sweep, isStopping = () => false): Pro
   }
 }
 
-/** Starts the sweeps; `stop` waits for those under way. */
-export async function startUpkeep(app: App): Promise<{ stop(): Promise<void> }> {
-  // Nothing of a start waits for it, so it is not loaded with the rest.
-  const { default: cron } = await import('node-cron')
+/**
+ * Starts the sweeps `limits.upkeepAfterMs` from now; `stop` waits for those under way. What reads their schedule takes a tenth of a second to load
+ * and to begin, and who has just started has its first connections and requests to answer.
+ */
+export function startUpkeep(app: App): { stop(): Promise<void> } {
   const underWay = new Set<Promise<void>>()
   let isStopping = false
-  // What it says by itself are lines of its own form, of runs that were missed while this process stood still.
-  const told = (message: string | Error) => app.log.debug({ err: message }, 'said by the schedule of sweeps')
-  const logger = { debug: told, info: told, warn: told, error: told }
-  const tasks = sweeps.map(one =>
-    cron.schedule(
-      one.schedule,
-      () => {
-        const work = sweep(app, one, () => isStopping).finally(() => underWay.delete(work))
-        underWay.add(work)
-        return work
-      },
-      { name: one.name, noOverlap: true, unref: true, logger },
-    ),
-  )
+  let tasks: Promise<readonly ScheduledTask[]> = Promise.resolve([])
+  const waiting = setTimeout(() => {
+    tasks = schedule(app, one => {
+      const work = sweep(app, one, () => isStopping).finally(() => underWay.delete(work))
+      underWay.add(work)
+      return work
+    })
+  }, limits.upkeepAfterMs).unref()
   return {
     async stop() {
       isStopping = true
-      await Promise.all(tasks.map(task => task.destroy()))
+      clearTimeout(waiting)
+      for (const task of await tasks) await task.destroy()
       await Promise.all(underWay)
     },
   }
+}
+
+async function schedule(app: App, run: (one: Sweep) => Promise<void>): Promise<readonly ScheduledTask[]> {
+  const { default: cron } = await import('node-cron')
+  // What it says by itself are lines of its own form, of runs that were missed while this process stood still.
+  const told = (message: string | Error) => app.log.debug({ err: message }, 'said by the schedule of sweeps')
+  const logger = { debug: told, info: told, warn: told, error: told }
+  return sweeps.map(one =>
+    cron.schedule(one.schedule, () => run(one), { name: one.name, noOverlap: true, unref: true, logger }),
+  )
 }

@@ -1,7 +1,7 @@
 /**
  * `npm test [-- [--watch] NAME…]`: runs the *.test.ts under test/ that take a few seconds (those that take longer are for
  * continuous integration: support/long-files.ts), or those that the names mean (a file, or a folder or file below test/ by its path
- * without the end: `store`, `core/policy`, `http/form`; `test` is all), some at a time, each in a process of its own. Prints what
+ * without the end: `store`, `core/policy`, `http/form`; `test` is all), some at a time, those of a room one after another in a process (support/groups.ts). Prints what
  * failed and what was skipped with its reason, and last the counts of assertions. With --watch it runs them again when a source changes.
  * One file with all its TAP: `bin/node test/mail/address/address.test.ts`.
  */
@@ -12,11 +12,12 @@ import { join, relative, sep } from 'node:path'
 import { buildOnce } from './support/built.ts'
 import { mayBeLoad } from './support/chance.ts'
 import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
+import { groupFiles } from './support/groups.ts'
 import { runInLanes } from './support/lanes.ts'
 import { longFiles } from './support/long-files.ts'
 import { makeRunDir } from './support/run-dir.ts'
 import { fileStories, isOnServers, onServers, serverStories } from './support/server-stories.ts'
-import { runTestFile, type TestFileReport } from './support/test-file.ts'
+import { runTestFiles, type TestFileReport } from './support/test-file.ts'
 
 /** Two more than there are processors: a file waits for half of its time. */
 const jobs = availableParallelism() + 2
@@ -81,28 +82,33 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   const runDir = await makeRunDir()
   const reports: TestFileReport[] = []
   const failed: Failed[] = []
-  const run = async ({ file, isAgain }: { file: string; isAgain: boolean }) => {
-    if (stopping.aborted) return
-    const why = isOnServers ? fileStories[file] : undefined
-    const once = async (): Promise<TestFileReport> => ({
-      ...(why
-        ? { passed: 0, failures: [], skips: [`${file}: ${why}`], durationMs: 0 }
-        : await runTestFile(file, runDir, { signal: stopping, env: isAgain ? onServers : {} })),
-      file: isAgain ? `${file} (PostgreSQL, bucket)` : file,
-    })
-    const report = await once()
-    reports.push(report)
-    printFile(report)
-    if (report.failures.length > 0 && mayBeLoad(file)) failed.push({ report, once })
+  const run = async ({ files, isAgain }: TestGroup) => {
+    const once = async (asked: readonly string[]): Promise<TestFileReport[]> => {
+      if (stopping.aborted) return []
+      const options = { signal: stopping, env: isAgain ? onServers : {} }
+      const given = await runTestFiles(asked, runDir, options)
+      return isAgain ? given.map(one => ({ ...one, file: `${one.file} (PostgreSQL, bucket)` })) : given
+    }
+    for (const [i, report] of (await once(files)).entries()) {
+      const file = files[i]!
+      reports.push(report)
+      printFile(report)
+      if (report.failures.length > 0 && mayBeLoad(file))
+        failed.push({ report, once: async () => (await once([file]))[0] })
+    }
   }
   const isAll = names.length === 0 && process.env[allEnv] !== undefined
   const again = isAll ? files.filter(file => serverStories.includes(file)) : []
+  const cannot = isOnServers ? files.filter(file => fileStories[file]) : []
+  for (const file of cannot) {
+    reports.push({ file, passed: 0, failures: [], skips: [`${file}: ${fileStories[file]}`], durationMs: 0 })
+  }
   // The long ones first, so that no processor has nothing left to do for long.
-  const tests = [
-    ...again.map(file => ({ file, isAgain: true })),
-    ...files.map(file => ({ file, isAgain: false })),
+  const groups: TestGroup[] = [
+    ...again.map(file => ({ files: [file], isAgain: true })),
+    ...groupFiles(files.filter(file => !cannot.includes(file))).map(files => ({ files, isAgain: false })),
   ]
-  await runInLanes(tests, jobs, run)
+  await runInLanes(groups, jobs, run)
   const flaky = process.env[allEnv] && !stopping.aborted ? await runAlone(failed, reports) : []
   rmSync(runDir, { recursive: true, force: true })
   if (flaky.length > 0)
@@ -112,10 +118,16 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   return summarise(reports, files.length + again.length, left.size)
 }
 
-/** A file that failed, and how it is run once more. */
+/** What runs in one process; again, with its rows on PostgreSQL and large messages in a bucket. */
+interface TestGroup {
+  readonly files: readonly string[]
+  readonly isAgain: boolean
+}
+
+/** A file that failed, and how it is run once more; nothing where the run was stopped. */
 interface Failed {
   readonly report: TestFileReport
-  readonly once: () => Promise<TestFileReport>
+  readonly once: () => Promise<TestFileReport | undefined>
 }
 
 /**
@@ -129,6 +141,7 @@ async function runAlone(failed: readonly Failed[], reports: TestFileReport[]): P
   for (const { report, once } of failed) {
     console.log(`\nAlone: ${report.file}`)
     const second = await once()
+    if (!second) break
     printFile(second)
     reports[reports.indexOf(report)] = second
     if (second.failures.length === 0) passed.push(second.file)

@@ -557,6 +557,8 @@ export const limits = {
   smtpThreadHeapBytes: 512 * 1024 * 1024,
   /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
   smtpThreadStillMs: 10_000,
+  /** For how long after a start no timed sweep begins; the shortest is done each minute. */
+  upkeepAfterMs: 10_000,
   /** How often is looked whether nothing is done, so that what was needed for work is given back. */
   idleHeapLookMs: 10_000,
   /** After so many such looks it is done again: threads that a burst had started have ended, and what is done each hour has left something. */

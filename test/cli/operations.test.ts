@@ -7,6 +7,7 @@ import { operations } from '../../lib/api/index.ts'
 import { spoken } from '../../lib/cli/operations/spoken.ts'
 import { tableOf } from '../../lib/cli/output.ts'
 import { builtProgram } from '../support/built.ts'
+import { callCtl } from '../support/called-ctl.ts'
 import { ctlIn, runCtl, startLocalDaemon } from '../support/local-daemon.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -82,18 +83,18 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
   const dir = temporaryDir(t)
   const daemon = await startLocalDaemon(t, dir)
   const ask = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCtl(dir, '--json', ...args)
+    const { code, stdout, stderr } = await callCtl(dir, '--json', ...args)
     t.equal(code, 0, `${args.join(' ')}: ${stderr}`)
     return stdout === '' ? undefined : JSON.parse(stdout)
   }
   const ann = 'ann@mailboxd.localhost'
   t.match(await ask('inbox', 'create', ann), { address: ann }, 'an address is a name and a domain')
-  t.match(await runCtl(dir, 'status'), { stdout: /^doors +smtp 127\S+, submission 127\S+, http 127\S+$/m })
-  t.match(await runCtl(dir, 'policy', 'get'), { stdout: /^inbound: mode none, no rules$/m })
+  t.match(await callCtl(dir, 'status'), { stdout: /^doors +smtp 127\S+, submission 127\S+, http 127\S+$/m })
+  t.match(await callCtl(dir, 'policy', 'get'), { stdout: /^inbound: mode none, no rules$/m })
   await ask('inbox', 'create', '--mailbox-name', 'bea')
   const name = `the support desk${' of everybody'.repeat(8)}`
   await ask('inbox', 'create', '--mailbox-name', 'c'.repeat(30), '--display-name', name)
-  const inboxes = await runCtl(dir, 'inbox', 'list')
+  const inboxes = await callCtl(dir, 'inbox', 'list')
   t.match(inboxes.stdout, `${'c'.repeat(30)}@mailboxd.localhost  ${name}  `, 'a pipe gets all of it')
   writeFileSync(join(dir, 'fish.txt'), 'Seventy-two')
   const args = ['message', 'send', 'bea@mailboxd.localhost', '--to', ann, '--subject', 'The fish']
@@ -102,9 +103,9 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
   t.match(sent, { code: 0, stdout: /status +pending/ })
   const message = await until('the mail', async () => (await ask('message', 'list', ann)).data[0])
   t.match(message, { subject: 'The fish', fromAddr: 'bea@mailboxd.localhost' })
-  t.match(await runCtl(dir, 'message', 'get', message.id), { code: 0, stdout: /\n\nHow much is it\?/ })
-  t.match(await runCtl(dir, 'message', 'raw', message.id), { code: 0, stdout: /^Subject: The fish\r$/m })
-  const attachment = await runCtl(dir, 'message', 'attachment', message.id, 'fish.txt')
+  t.match(await callCtl(dir, 'message', 'get', message.id), { code: 0, stdout: /\n\nHow much is it\?/ })
+  t.match(await callCtl(dir, 'message', 'raw', message.id), { code: 0, stdout: /^Subject: The fish\r$/m })
+  const attachment = await callCtl(dir, 'message', 'attachment', message.id, 'fish.txt')
   t.equal(attachment.stdout, 'Seventy-two')
   const kept = await ask(
     ...['draft', 'create', 'bea@mailboxd.localhost', '--to', ann, '--to', 'Zoe <zoe@example.net>'],
@@ -167,7 +168,7 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
   ]
   await Promise.all(
     refusals.map(async ([code, says, ...args]) =>
-      t.match(await runCtl(dir, ...args), { code, stderr: says }, args.join(' ')),
+      t.match(await callCtl(dir, ...args), { code, stderr: says }, args.join(' ')),
     ),
   )
   t.equal(await daemon.stop(), 0)
@@ -189,8 +190,8 @@ t.test('what is sent while mailboxd does not run is told to wait for it', async 
   const daemon = await startLocalDaemon(t, dir)
   const bea = 'bea@mailboxd.localhost'
   const send = (...more: string[]) =>
-    runCtl(dir, ...more, 'message', 'send', bea, '--to', 'x@example.com', '--subject', 's', '--body', 'b')
-  await runCtl(dir, 'inbox', 'create', '--mailbox-name', 'bea')
+    callCtl(dir, ...more, 'message', 'send', bea, '--to', 'x@example.com', '--subject', 's', '--body', 'b')
+  await callCtl(dir, 'inbox', 'create', '--mailbox-name', 'bea')
   t.notMatch(await send(), { stdout: /note/ }, 'while it runs there is nothing to say')
   t.equal(await daemon.stop(), 0)
   const note = /queued: nothing is sent until mailboxd runs/
@@ -198,7 +199,7 @@ t.test('what is sent while mailboxd does not run is told to wait for it', async 
   t.match(told, { code: 0, stdout: /^note +queued: nothing is sent until mailboxd runs/m })
   const inJson = JSON.parse((await send('--json')).stdout)
   t.match(inJson, { status: 'pending', note })
-  const reply = await runCtl(dir, '--json', 'message', 'reply', inJson.messageId, '--body', 'b')
+  const reply = await callCtl(dir, '--json', 'message', 'reply', inJson.messageId, '--body', 'b')
   t.match(JSON.parse(reply.stdout), { status: 'pending', note })
   const ctl = ctlIn(dir)
   const { id } = await ctl('draft create', bea, '--to', 'x@example.com', '--subject', 's', '--body', 'b')

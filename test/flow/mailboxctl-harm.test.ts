@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { ctlIn, runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { callCtl } from '../support/called-ctl.ts'
+import { ctlIn, makeLocalInstallation } from '../support/local-daemon.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
 t.test(
   'before harm is done, it is asked with what it is about, and nothing is done without an answer',
   async t => {
     const dir = temporaryDir(t)
-    t.equal(await (await startLocalDaemon(t, dir)).stop(), 0)
+    await makeLocalInstallation(t, dir)
     const ctl = ctlIn(dir)
     await ctl('pod create', '--client-id', 'first')
     const [inbox, key] = await Promise.all([
@@ -43,12 +44,12 @@ t.test(
       [['secrets', 'rotate'], /keep the old one/],
     ]
     for (const [command, told] of asked) {
-      const { code, stderr, stdout } = await runCtl(dir, ...command)
+      const { code, stderr, stdout } = await callCtl(dir, ...command)
       t.strictSame([code, stdout], [1, ''], command.join(' '))
       t.match(stderr, told)
       t.match(stderr, /say --yes/)
     }
-    const nobody = await runCtl(dir, '--json', 'key', 'revoke', key.id)
+    const nobody = await callCtl(dir, '--json', 'key', 'revoke', key.id)
     t.equal(nobody.code, 1)
     t.match(JSON.parse(nobody.stderr), { error: 'refused', message: /say --yes/ })
     const none = randomUUID()
@@ -64,7 +65,7 @@ t.test(
       ['webhook', 'rotate-secret'],
     ]
     for (const command of gone) {
-      const { code, stderr } = await runCtl(dir, ...command)
+      const { code, stderr } = await callCtl(dir, ...command)
       t.equal(code, 1, command.join(' '))
       t.match(stderr, /\((not_found|no_webhook_url)\)\n$/, 'nobody is asked about what is not there')
     }
@@ -92,7 +93,7 @@ t.test(
     })
     t.match(await ctl('key revoke', key.id, '--yes'), { revoked: key.id })
     t.match(await ctl('pod delete', 'first', '--yes'), { deleted: 'first' })
-    const refused = await runCtl(dir, '--json', 'pod', 'get', 'first')
+    const refused = await callCtl(dir, '--json', 'pod', 'get', 'first')
     t.equal(refused.code, 1)
     t.match(JSON.parse(refused.stderr), { error: 'not_found', message: String })
     t.equal(refused.stdout, '')

@@ -1,11 +1,12 @@
 import t from 'tap'
-import { ctlIn, runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { callCtl } from '../support/called-ctl.ts'
+import { ctlIn, makeLocalInstallation } from '../support/local-daemon.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 t.test('webhooks are set, tried, given a new secret and taken away; events are told again', async t => {
   const dir = temporaryDir(t)
-  t.equal(await (await startLocalDaemon(t, dir)).stop(), 0)
+  await makeLocalInstallation(t, dir)
   const ctl = ctlIn(dir)
   const inbox = await ctl('inbox create', '--mailbox-name', 'ann')
   const receiver = await startWebhookReceiver(t)
@@ -21,7 +22,7 @@ t.test('webhooks are set, tried, given a new secret and taken away; events are t
   t.ok(tested.every(call => call.event === 'webhook.test'))
   t.strictSame(new Set(tested.map(call => call.inbox_id)), new Set([inbox.id, null]))
   const event: string = tested.find(call => call.inbox_id === inbox.id).event_id
-  const unasked = await runCtl(dir, 'webhook', 'rotate-secret', '--inbox', inbox.id)
+  const unasked = await callCtl(dir, 'webhook', 'rotate-secret', '--inbox', inbox.id)
   t.match(unasked, { code: 1, stderr: /^Of http:\S+, 0 calls that are to be made yet.*say --yes/ })
   const [rotated, listed, told] = await Promise.all([
     ctl('webhook rotate-secret', '--inbox', inbox.id, '--yes'),
@@ -36,7 +37,7 @@ t.test('webhooks are set, tried, given a new secret and taken away; events are t
   const [again, failed, waiting] = await Promise.all([
     ctl('event deliveries', event),
     ctl('event redeliver', '--failed', '--since', '2026-01-01T00:00:00Z'),
-    runCtl(dir, 'webhook', 'rotate-secret', '--inbox', inbox.id),
+    callCtl(dir, 'webhook', 'rotate-secret', '--inbox', inbox.id),
   ])
   t.match(again, { data: [{}, { id: deliveryId, state: 'queued' }] })
   t.strictSame(failed, { queued: 0 })
@@ -58,7 +59,7 @@ t.test('webhooks are set, tried, given a new secret and taken away; events are t
     ['event', 'redeliver', event, '--failed'],
     ['event', 'redeliver', '--failed', '--since', 'yesterday'],
   ]
-  const refusals = await Promise.all(wrong.map(args => runCtl(dir, ...args)))
+  const refusals = await Promise.all(wrong.map(args => callCtl(dir, ...args)))
   t.strictSame(
     refusals.map(one => one.code),
     [1, 2, 2, 2, 2, 2],

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { callCtl } from '../support/called-ctl.ts'
+import { startLocalDaemon } from '../support/local-daemon.ts'
 import { submit } from '../support/smtp-client.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
@@ -16,7 +17,7 @@ t.test('what happened to a message is told from its connection to its end', asyn
   const dir = temporaryDir(t)
   const daemon = await startLocalDaemon(t, dir)
   const ctl = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCtl(dir, '--json', ...args)
+    const { code, stdout, stderr } = await callCtl(dir, '--json', ...args)
     if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}`)
     return JSON.parse(stdout)
   }
@@ -57,8 +58,8 @@ t.test('what happened to a message is told from its connection to its end', asyn
     { who: 'ann@example.com', said: /^delivered / },
   )
   t.match(
-    (await runCtl(dir, 'message', 'log', reply.messageId)).stdout,
+    (await callCtl(dir, 'message', 'log', reply.messageId)).stdout,
     /^\S+ {2}queued {2}as from <hello@mailboxd\.localhost>$/m,
   )
-  t.match(await runCtl(dir, 'message', 'log', 'nonsense'), { code: 1, stderr: /not_found/ })
+  t.match(await callCtl(dir, 'message', 'log', 'nonsense'), { code: 1, stderr: /not_found/ })
 })

@@ -8,10 +8,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../lib/config/load.ts'
 import { builtProgram } from '../support/built.ts'
+import { callCtl } from '../support/called-ctl.ts'
 import { without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -20,8 +21,7 @@ t.test(
   'setup writes the configuration, makes key and inbox, and prints the DNS; again it keeps them',
   async t => {
     const file = join(temporaryDir(t), 'mailboxd.toml')
-    const setup = (...args: string[]) =>
-      runProgram(process.execPath, [builtProgram('mailboxctl'), '--config', file, ...args], '')
+    const setup = (...args: string[]) => callCtl(dirname(file), '--config', file, ...args)
     const unsaid = await setup('setup', '--domain', 'ours.example')
     t.equal(unsaid.code, 2)
     t.match(unsaid.stderr, /without a terminal to ask on, give --hostname/)
@@ -110,8 +110,7 @@ t.test(
 
 t.test('names are taken as people write them, and kept as DNS has them', async t => {
   const file = join(temporaryDir(t), 'mailboxd.toml')
-  const ctl = (...args: string[]) =>
-    runProgram(process.execPath, [builtProgram('mailboxctl'), '--config', file, ...args], '')
+  const ctl = (...args: string[]) => callCtl(dirname(file), '--config', file, ...args)
   const said = ['setup', '--domain', 'bücher.example', '--hostname', 'post.bücher.example']
   const made = await ctl(...said, '--operator-address', 'chef@müller.example')
   t.equal(made.code, 0, made.stderr)

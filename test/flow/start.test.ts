@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, writeFileS
 import { join } from 'node:path'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
+import { callCtl } from '../support/called-ctl.ts'
 import { writeCertificate, writeCertificateFor } from '../support/certificate.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { writeExpiredCertificate } from '../support/expired-certificate.ts'
@@ -138,8 +139,7 @@ t.test(
 
 t.test('mailboxctl makes no installation, and config check says what it checked', async t => {
   const dir = temporaryDir(t)
-  const ctl = join(import.meta.dirname, '../../bin/mailboxctl.ts')
-  const say = (...args: string[]) => runProgram(process.execPath, [ctl, ...args], '', { cwd: dir })
+  const say = (...args: string[]) => callCtl(dir, ...args)
   for (const command of [['status'], ['key', 'create'], ['inbox', 'list']]) {
     const { code, stderr } = await say(...command)
     t.equal(code, 78)

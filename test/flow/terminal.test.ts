@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
-import { runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { callCtl } from '../support/called-ctl.ts'
+import { makeLocalInstallation, startLocalDaemon } from '../support/local-daemon.ts'
 import { without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -14,7 +15,7 @@ const hostile = '\x1b]0;title\x07 \x1b[2J \x1b[31m \u009b32m \u202eesrever\u202c
 
 t.test('who presses ^C at a question gets one line and 130', { skip: without('python3') }, async t => {
   const dir = temporaryDir(t)
-  await (await startLocalDaemon(t, dir)).stop()
+  await makeLocalInstallation(t, dir)
   // ^C is pressed when the question stands there.
   const pressing = [
     'import os, pty, sys',
@@ -42,7 +43,7 @@ t.test('who presses ^C at a question gets one line and 130', { skip: without('py
 t.test('nothing that a stranger wrote commands a terminal', { skip: without('python3') }, async t => {
   const dir = temporaryDir(t)
   const daemon = await startLocalDaemon(t, dir)
-  const json = async (...args: string[]) => JSON.parse((await runCtl(dir, '--json', ...args)).stdout)
+  const json = async (...args: string[]) => JSON.parse((await callCtl(dir, '--json', ...args)).stdout)
   const [inbox] = (await json('inbox', 'list')).data
   const dialog = await greetedDialog(daemon.smtpPort)
   await dialog.envelope('stranger@example.com', inbox.address)
@@ -50,8 +51,8 @@ t.test('nothing that a stranger wrote commands a terminal', { skip: without('pyt
   t.equal((await dialog.data(content)).code, 250)
   dialog.end()
   const [{ id }] = (await json('message', 'list', inbox.id)).data
-  await runCtl(dir, 'suppression', 'add', 'gone@example.org', '--evidence', hostile)
-  const whole = (await runCtl(dir, '--json', 'message', 'get', id)).stdout
+  await callCtl(dir, 'suppression', 'add', 'gone@example.org', '--evidence', hostile)
+  const whole = (await callCtl(dir, '--json', 'message', 'get', id)).stdout
 
   const questions = [
     ['message', 'get', id],
@@ -79,6 +80,6 @@ t.test('nothing that a stranger wrote commands a terminal', { skip: without('pyt
     answers.push(...(await Promise.all(questions.slice(at, at + 3).map(ask))))
   }
   t.strictSame(JSON.parse(answers.at(-1)!), JSON.parse(whole), 'the same value')
-  const raw = await runCtl(dir, 'message', 'raw', id)
+  const raw = await callCtl(dir, 'message', 'raw', id)
   t.ok(raw.stdout.includes(`\r\n\r\nHere: ${hostile}\r\n`), 'as it came, where it is not shown')
 })

@@ -67,10 +67,11 @@ t.test('fuzzers run one after another beside the others, and together when no ot
   const under = new Map<string, () => void>()
   const ran = runInLanes(
     ['test/a', 'test/fuzz/1', 'test/fuzz/2', 'test/fuzz/3', 'test/x', 'test/y'].map(name => ({
-      file: `${name}.test.ts`,
+      files: [`${name}.test.ts`],
     })),
     2,
-    ({ file }) => new Promise(resolve => under.set(file.slice('test/'.length, -'.test.ts'.length), resolve)),
+    ({ files: [file] }) =>
+      new Promise(resolve => under.set(file!.slice('test/'.length, -'.test.ts'.length), resolve)),
   )
   const end = async (file: string) => {
     under.get(file)!()
@@ -209,7 +210,8 @@ t.test('--watch runs the tests again when a source changes', async t => {
   const dir = copyWithoutTests(t)
   const test = join(dir, 'test/small.test.ts')
   writeFileSync(test, "import t from 'tap'\nt.pass('one')\n")
-  const child = spawn(process.execPath, ['test/run.ts', '--watch', 'small'], { cwd: dir })
+  const env = { ...process.env, MAILBOXD_TESTS_BUILT: 'yes' }
+  const child = spawn(process.execPath, ['test/run.ts', '--watch', 'small'], { cwd: dir, env })
   t.teardown(() => child.kill('SIGKILL'))
   let said = ''
   child.stdout.setEncoding('utf8').on('data', text => {
@@ -237,6 +239,58 @@ t.pass(String(left.pid))
   )
   const { passed, failures } = await runTestFile(file, temporaryDir(t))
   t.strictSame([passed, failures], [1, []])
+})
+
+t.test('files of a group run in one process, and each has its own report', { timeout: 120_000 }, async t => {
+  const dir = copyWithoutTests(t)
+  const write = (name: string, text: string) => {
+    mkdirSync(join(dir, 'test/some'), { recursive: true })
+    writeFileSync(join(dir, `test/some/${name}.test.ts`), `import t from 'tap'\n${text}\n`)
+  }
+  const run = async () => {
+    const env = { MAILBOXD_TESTS_ALL: '', MAILBOXD_TESTS_BUILT: 'yes' }
+    return runProgram(process.execPath, ['test/run.ts'], undefined, { cwd: dir, env })
+  }
+  const mark = `globalThis.ran = (globalThis.ran ?? '') + import.meta.filename.slice(-9, -8)`
+  write('a', `${mark}\nt.test('one', async t => { t.pass() })\nt.teardown(() => { globalThis.ran += '-' })`)
+  write('b', `${mark}\nt.test('one', async t => { t.equal(globalThis.ran, 'a-b'); t.pass() })\nt.end()`)
+  write('c', "t.plan(0, 'no machine for it')")
+  t.match(await run(), {
+    code: 0,
+    stdout:
+      /some\/a.test.ts {2}1 passed[\s\S]*some\/b.test.ts {2}2 passed[\s\S]*c.test.ts: no machine for it[\s\S]*\n3 passed, 0 failed, 1 skipped\n$/,
+  })
+
+  write('c', "t.test('two', async t => { t.test('deep', async t => { t.equal(1, 2, 'as much') }) })")
+  const failing = await run()
+  t.match(
+    failing.stdout,
+    /\nFAIL test\/some\/c[^\n]*\n {2}not ok {2}test\/some\/c.test.ts:2 {2}two > deep > as much\n/,
+  )
+  t.match(failing.stdout, /\n3 passed, 1 failed\n$/)
+
+  write('c', '')
+  t.match((await run()).stdout, /c.test.ts {2}tests nothing[\s\S]*\n3 passed, 1 failed\n$/)
+
+  write('c', "throw new Error('at its begin')")
+  t.match((await run()).stdout, /not ok {2}test\/some\/c[^\n]*at its begin[\s\S]*\n3 passed, 1 failed\n$/)
+
+  write('b', "t.test('ends', async t => { t.pass(); process.exit(3) })")
+  write('c', "t.test('late', async t => { t.equal(globalThis.ran, undefined) })")
+  t.match(
+    (await run()).stdout,
+    /FAIL test\/some\/b[\s\S]*ok {3}test\/some\/c.test.ts {2}1 passed[\s\S]*\n3 passed, 1 failed\n$/,
+  )
+
+  write('b', "t.test('dies', async () => { process.kill(process.pid, 'SIGKILL') })")
+  t.match((await run()).stdout, /FAIL test\/some\/b[\s\S]*ended with SIGKILL[\s\S]*\n2 passed, \d failed\n$/)
+
+  write('c', 't.pass()')
+  write(
+    'b',
+    "setImmediate(() => { throw new Error('too late') })\nimport { setImmediate as turn } from 'node:timers/promises'\nt.test('two', async () => { await turn() })",
+  )
+  t.match((await run()).stdout, /FAIL test\/some\/b[\s\S]*too late[\s\S]*ok {3}test\/some\/c/)
 })
 
 t.test(

@@ -54,6 +54,6 @@ export function makeOlder({ tree }: Package, work: string): string {
   const deb = join(work, 'older.deb')
   cpSync(tree, copy, { recursive: true })
   execFileSync('sed', ['-i', 's/^Version: .*/Version: 0.0.1/', join(copy, 'DEBIAN/control')])
-  execFileSync('dpkg-deb', ['--root-owner-group', '--build', copy, deb], { stdio: 'ignore' })
+  execFileSync('dpkg-deb', ['-Znone', '--root-owner-group', '--build', copy, deb], { stdio: 'ignore' })
   return deb
 }

@@ -3,12 +3,12 @@
  * another: a minute of each is then not so much more of the whole. Who has no other test left takes one of them, too.
  * @param run never rejects
  */
-export async function runInLanes<T extends { readonly file: string }>(
+export async function runInLanes<T extends { readonly files: readonly string[] }>(
   tests: readonly T[],
   jobs: number,
   run: (test: T) => Promise<void>,
 ): Promise<void> {
-  const isFuzzer = ({ file }: T) => file.startsWith('test/fuzz/')
+  const isFuzzer = ({ files }: T) => files.some(file => file.startsWith('test/fuzz/'))
   const fuzzers = tests.filter(isFuzzer).values()
   const others = tests.filter(test => !isFuzzer(test)).values()
   const goThrough = async (...lists: Iterable<T>[]) => {

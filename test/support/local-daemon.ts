@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cpSync, mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Test } from 'tap'
 import { openDisk } from '../../lib/blob/disk.ts'
 import { builtProgram } from './built.ts'
+import { callCtl } from './called-ctl.ts'
 import { requireConsistency } from './consistency.ts'
+import { madeOnce } from './made-once.ts'
 import { type Finished, runProgram } from './program.ts'
 import { until } from './until.ts'
 
@@ -61,6 +64,16 @@ export async function startLocalDaemon(
   }
 }
 
+/** Puts into `dir` what a local daemon leaves there that was started and stopped: made once for a run. */
+export async function makeLocalInstallation(t: Test, dir: string): Promise<void> {
+  const made = await madeOnce('local', async path => {
+    mkdirSync(path)
+    const code = await (await startLocalDaemon(t, path)).stop()
+    if (code !== 0) throw new Error(`a local daemon ended with ${code}`)
+  })
+  cpSync(made, dir, { recursive: true })
+}
+
 /** Runs mailboxctl in the directory of a local daemon. */
 export function runCtl(dir: string, ...args: readonly string[]): Promise<Finished> {
   return runProgram(process.execPath, [builtProgram('mailboxctl'), ...args], '', { cwd: dir })
@@ -69,7 +82,7 @@ export function runCtl(dir: string, ...args: readonly string[]): Promise<Finishe
 /** mailboxctl in the directory of a local daemon, which answers in JSON. @throws Error with what it said, when it fails */
 export function ctlIn(dir: string) {
   return async (command: string, ...args: readonly string[]) => {
-    const { code, stdout, stderr } = await runCtl(dir, '--json', ...command.split(' '), ...args)
+    const { code, stdout, stderr } = await callCtl(dir, '--json', ...command.split(' '), ...args)
     if (code !== 0) throw new Error(`${command} ended with ${code}: ${stderr}`)
     return JSON.parse(stdout)
   }

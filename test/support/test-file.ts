@@ -17,6 +17,7 @@ const lastWordsMs = 3_000
 const keptStderr = 8_000
 /** Loaded before each. As URLs: a path with a `%` or a `#` in it would be read as one. */
 const before = ['packed-packages.ts', 'whole-lists.ts'].map(name => new URL(name, import.meta.url).href)
+const group = join(import.meta.dirname, 'group.ts')
 
 export interface TestFileOptions {
   readonly signal?: AbortSignal
@@ -33,13 +34,50 @@ export interface TestFileOptions {
  * failure, whatever it printed before.
  * @param runDir a directory for what the files of a run share: what Node compiled, packages (packed-packages.ts), and what is made once (made-once.ts)
  */
-export function runTestFile(
+export async function runTestFile(
   file: string,
   runDir: string,
-  { signal, timeoutMs = mostMs, env, endsAtFailure = false }: TestFileOptions = {},
+  options: TestFileOptions = {},
 ): Promise<TestFileReport> {
+  return (await runProcess([file], runDir, options))[0]!
+}
+
+/**
+ * Runs test files one after another in one process (group.ts), which loads once what they share. Where one of them ends the process or hangs, it has
+ * failed, and those that had not begun run in another. Gives a report of each.
+ */
+export async function runTestFiles(
+  files: readonly string[],
+  runDir: string,
+  options: TestFileOptions = {},
+): Promise<TestFileReport[]> {
+  const reports: TestFileReport[] = []
+  while (reports.length < files.length && !options.signal?.aborted) {
+    reports.push(...(await runProcess(files.slice(reports.length), runDir, options)))
+  }
+  return reports
+}
+
+/** What one file has said so far. */
+interface Said {
+  readonly failures: string[]
+  readonly skips: string[]
+  passed: number
+  durationMs: number
+  hasEnded: boolean
+}
+
+/** Gives the reports of the files that began, and one at the least. */
+function runProcess(
+  files: readonly string[],
+  runDir: string,
+  { signal, timeoutMs = mostMs, env, endsAtFailure = false }: TestFileOptions,
+): Promise<TestFileReport[]> {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [...before.flatMap(url => ['--import', url]), file], {
+  const first = files[0]!
+  const isGroup = files.length > 1
+  const program = isGroup ? [group, ...files] : [first]
+  const child = spawn(process.execPath, [...before.flatMap(url => ['--import', url]), ...program], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that what it leaves running ends with it: a daemon would hold the pipes, and the run would never end.
     detached: true,
@@ -52,22 +90,50 @@ export function runTestFile(
     },
   })
   // A fuzzer tries for a time, however much it tries: the others have the processors first.
-  if (file.startsWith('test/fuzz/') && child.pid)
+  if (first.startsWith('test/fuzz/') && child.pid)
     setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
-  const failures: string[] = []
-  const skips: string[] = []
-  let passed = 0
+  const said = files.map((): Said => ({ failures: [], skips: [], passed: 0, durationMs: 0, hasEnded: false }))
   let stderr = ''
   let timedOut = false
 
   const parser = new Parser()
-  parser.on('pass', () => passed++)
-  parser.on('fail', (result: Result) => {
-    failures.push(describeFailure(file, result))
+  /** The files of a group are its subtests. */
+  const ofFile = ({ fullname }: Result) => {
+    const i = isGroup ? files.findIndex(file => fullname === file || fullname.startsWith(`${file} > `)) : 0
+    const file = files[i] ?? first
+    return {
+      file,
+      name: isGroup ? fullname.slice(file.length + ' > '.length) : fullname,
+      of: said[i] ?? said[0]!,
+    }
+  }
+  let begun = isGroup ? 0 : 1
+  if (isGroup) parser.on('child', () => begun++)
+  parser.on('pass', result => {
+    const { name, of } = ofFile(result)
+    // A file in which nothing is asserted passes for tap.
+    if (name) of.passed++
+  })
+  parser.on('fail', result => {
+    const { file, name, of } = ofFile(result)
+    // What ended the file is told before.
+    if (name || of.failures.length === 0) of.failures.push(describeFailure(file, name, result))
     if (endsAtFailure) killAll()
   })
-  parser.on('skip', (result: Result) => skips.push(`${file}  ${result.fullname}: ${reasonOf(result.skip)}`))
-  parser.on('todo', (result: Result) => skips.push(`${file}  ${result.fullname}: to do`))
+  parser.on('skip', result => {
+    const { file, name, of } = ofFile(result)
+    if (result.skip !== 'no tests found') of.skips.push(skipOf(file, name, reasonOf(result.skip)))
+  })
+  parser.on('todo', result => {
+    const { file, name, of } = ofFile(result)
+    of.skips.push(skipOf(file, name, 'to do'))
+  })
+  let endedAt = startedAt
+  parser.on('assert', result => {
+    const now = performance.now()
+    if (isGroup) Object.assign(ofFile(result).of, { hasEnded: true, durationMs: now - endedAt })
+    endedAt = now
+  })
   child.stdout.setEncoding('utf8').on('data', text => parser.write(text))
   child.stderr.setEncoding('utf8').on('data', text => {
     stderr = (stderr + text).slice(-keptStderr)
@@ -94,26 +160,44 @@ export function runTestFile(
       clearTimeout(timing)
       clearTimeout(killing)
       signal?.removeEventListener('abort', killAll)
+      const ofBegun = said.slice(0, Math.max(begun, 1))
       parser.end()
       const results = parser.results
       // A plan of 0 with a reason is a file that skips itself; without one it forgot to test.
-      const skipAll = results?.plan.skipAll && results.plan.comment !== 'no tests found'
-      if (skipAll) skips.push(`${file}: ${results.plan.comment || 'no reason given'}`)
+      const skipAll = !isGroup && results?.plan.skipAll && results.plan.comment !== 'no tests found'
+      if (skipAll) said[0]!.skips.push(`${first}: ${results.plan.comment || 'no reason given'}`)
       const how = timedOut
         ? `took longer than ${timeoutMs / 1000} s`
         : code === 0
           ? undefined
           : `ended with ${killedBy ?? code}`
-      if (failures.length === 0) {
-        if (how) failures.push(`${file}  ${how}${bailedOut(parser)}`)
-        else if (!results?.ok) failures.push(`${file}  TAP broken off: ${brokenOff(parser)}`)
-        else if (passed + skips.length === 0) failures.push(`${file}  tests nothing`)
-      }
-      if (failures.length > 0 && stderr.trim()) failures.push(`${file}  wrote:\n${indent(stderr.trimEnd())}`)
-      resolve({ file, passed, failures, skips, durationMs: performance.now() - startedAt })
+      // Another file that failed is why the process ended with 1.
+      const told = ofBegun.some(({ failures }) => failures.length > 0)
+      resolve(
+        ofBegun.map(({ passed, failures, skips, durationMs, hasEnded }, i) => {
+          const file = files[i]!
+          if (failures.length === 0) {
+            if (how && i === ofBegun.length - 1 && !(told && hasEnded))
+              failures.push(`${file}  ${how}${bailedOut(parser)}`)
+            else if (!told && !results?.ok) failures.push(`${file}  TAP broken off: ${brokenOff(parser)}`)
+            else if (passed + skips.length === 0) failures.push(`${file}  tests nothing`)
+          }
+          if (failures.length > 0 && stderr.trim())
+            failures.push(`${file}  wrote:\n${indent(stderr.trimEnd())}`)
+          return {
+            file,
+            passed,
+            failures,
+            skips,
+            durationMs: isGroup ? durationMs : performance.now() - startedAt,
+          }
+        }),
+      )
     })
   })
 }
+
+const skipOf = (file: string, name: string, reason: string) => `${file}${name ? `  ${name}` : ''}: ${reason}`
 
 function reasonOf(skip: string | boolean): string {
   return typeof skip === 'string' && skip ? skip : 'no reason given'
@@ -130,11 +214,11 @@ function brokenOff(parser: Parser): string {
 }
 
 /** `file:line  test > assertion`, then what was expected and what came, or where it was thrown. */
-function describeFailure(file: string, result: Result): string {
+function describeFailure(file: string, name: string, result: Result): string {
   const diag: Record<string, unknown> = result.diag ?? {}
   const { at, diff, stack, source: _source, compare: _compare, tapCaught: _caught, ...rest } = diag
   const line = isRecord(at) && at.lineNumber ? `:${at.lineNumber}` : ''
-  const parts = [`${file}${line}  ${result.fullname}`]
+  const parts = [`${file}${line}  ${name}`]
   if (typeof diff === 'string') parts.push(indent(diff.trimEnd()))
   for (const [key, value] of Object.entries(rest)) {
     parts.push(indent(`${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))

@@ -1,4 +1,4 @@
-import { compile } from 'html-to-text'
+import { compile, type HtmlToTextOptions } from 'html-to-text'
 import { limits } from '../../base/limits.ts'
 import { htmlFragment } from './html-fragment.ts'
 import { walkHtml } from './html-walk.ts'
@@ -14,7 +14,7 @@ const blocks = 'address caption center dd dl dt figcaption figure menu summary'.
 
 const romanMax = 3999
 
-const toText = compile({
+const options: HtmlToTextOptions = {
   wordwrap: false,
   // The fragment is a body already.
   baseElements: { selectors: [], returnDomByDefault: true },
@@ -52,7 +52,10 @@ const toText = compile({
     // As many as a rule above the footer of a list has at the least; each is text that is read on.
     { selector: 'hr', options: { length: 20 } },
   ],
-})
+}
+
+/** Made when the first HTML comes: it takes some 10 ms, and most threads and calls meet none. */
+let toText: ((html: string) => string) | undefined
 
 /** Whether a text is HTML: it has at least one whole tag that opens an element of HTML. */
 export function isHtml(text: string): boolean {
@@ -74,6 +77,7 @@ export function isHtml(text: string): boolean {
  */
 export function htmlToText(html: string): string {
   const fragment = htmlFragment(html, limits.htmlLength)
+  toText ??= compile(options)
   const text = toText(fragment.html)
   if (!fragment.cut && text.length <= limits.htmlLength) return text
   return `${text.slice(0, limits.htmlLength).toWellFormed()}\n[…]`

@@ -1,0 +1,39 @@
+import { longFiles } from './long-files.ts'
+
+/** So many files run in one process at the most: what they share is loaded once, and what breaks the process takes few others with it. */
+const mostFiles = 12
+/** Of those that take long, so that no processor waits for the last group. */
+const mostLong = 4
+
+/** Stories start programs and set the clock, the environment and limits of their process; fuzzers have a lane of their own. */
+const isAlone = (file: string) => /^test\/(flow|fuzz)\//.test(file)
+
+/** Test files in the groups that run in one process each. Those of a group are of one layer, and load much the same. */
+export function groupFiles(files: readonly string[]): string[][] {
+  const long = new Set(longFiles)
+  const groups: string[][] = files.filter(isAlone).map(file => [file])
+  const others = files.filter(file => !isAlone(file))
+  for (const layer of Map.groupBy(others, layerOf).values()) {
+    groups.push(
+      ...inParts(
+        layer.filter(file => long.has(file)),
+        mostLong,
+      ),
+    )
+    groups.push(
+      ...inParts(
+        layer.filter(file => !long.has(file)),
+        mostFiles,
+      ),
+    )
+  }
+  return groups
+}
+
+const layerOf = (file: string) => file.split('/')[1]!
+
+/** In parts of much the same size. */
+function inParts(files: readonly string[], most: number): string[][] {
+  const count = Math.ceil(files.length / most)
+  return Array.from({ length: count }, (_, part) => files.filter((_, i) => i % count === part))
+}
