@@ -105,7 +105,7 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   }
   // The long ones first, so that no processor has nothing left to do for long.
   const groups: TestGroup[] = [
-    ...again.map(file => ({ files: [file], isAgain: true })),
+    ...groupFiles(again).map(files => ({ files, isAgain: true })),
     ...groupFiles(files.filter(file => !cannot.includes(file))).map(files => ({ files, isAgain: false })),
   ]
   await runInLanes(groups, jobs, run)

@@ -5,8 +5,11 @@ const mostFiles = 12
 /** Of those that take long, so that no processor waits for the last group. */
 const mostLong = 4
 
-/** Stories start programs and set the clock, the environment and limits of their process; fuzzers have a lane of their own. */
-const isAlone = (file: string) => /^test\/(flow|fuzz)\//.test(file)
+/**
+ * Stories start programs and set the clock, the environment and limits of their process, but for those of the specification, which start a daemon each and
+ * no more; fuzzers have a lane of their own.
+ */
+const isAlone = (file: string) => /^test\/(flow\/(?!specification-)|fuzz\/)/.test(file)
 
 /** Test files in the groups that run in one process each. Those of a group are of one layer, and load much the same. */
 export function groupFiles(files: readonly string[]): string[][] {
