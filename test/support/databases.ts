@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import t, { t as root, type Test } from 'tap'
+import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
 import { makeMigratedFile } from './migrated.ts'
@@ -36,7 +36,11 @@ export function onEveryDatabase(name: string, test: (t: Test, store: Store) => P
 export async function newPostgresDatabase(from = 'template1'): Promise<string> {
   if (!postgres) {
     postgres = await startPostgres()
-    root.teardown(() => postgres?.stop())
+    // Not shared by the files of a group (group.ts): a test may change the settings of its server.
+    t.teardown(async () => {
+      await postgres?.stop()
+      postgres = undefined
+    })
   }
   const name = `t${randomUUID().replaceAll('-', '')}`
   const client = new pg.Client({ connectionString: postgres.url })
