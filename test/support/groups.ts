@@ -7,9 +7,9 @@ const mostLong = 4
 
 /**
  * Stories start programs and set the clock, the environment and limits of their process, but for those of the specification, which start a daemon each and
- * no more; fuzzers have a lane of their own.
+ * no more; fuzzers have a lane of their own, and types and form take longer than any group.
  */
-const isAlone = (file: string) => /^test\/(flow\/(?!specification-)|fuzz\/)/.test(file)
+const isAlone = (file: string) => /^test\/(flow\/(?!specification-)|fuzz\/|rules\/check)/.test(file)
 
 /** Test files in the groups that run in one process each. Those of a group are of one layer, and load much the same. */
 export function groupFiles(files: readonly string[]): string[][] {

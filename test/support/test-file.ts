@@ -160,8 +160,13 @@ function runProcess(
       clearTimeout(timing)
       clearTimeout(killing)
       signal?.removeEventListener('abort', killAll)
-      const ofBegun = said.slice(0, Math.max(begun, 1))
       parser.end()
+      // The one after a file that ended well may have ended the process before it could say that it had begun.
+      const latest = said[begun - 1]
+      const ofBegun = said.slice(
+        0,
+        latest && !(latest.hasEnded && latest.failures.length === 0) ? begun : begun + 1,
+      )
       const results = parser.results
       // A plan of 0 with a reason is a file that skips itself; without one it forgot to test.
       const skipAll = !isGroup && results?.plan.skipAll && results.plan.comment !== 'no tests found'
@@ -177,9 +182,11 @@ function runProcess(
         ofBegun.map(({ passed, failures, skips, durationMs, hasEnded }, i) => {
           const file = files[i]!
           if (failures.length === 0) {
-            if (how && i === ofBegun.length - 1 && !(told && hasEnded))
-              failures.push(`${file}  ${how}${bailedOut(parser)}`)
-            else if (!told && !results?.ok) failures.push(`${file}  TAP broken off: ${brokenOff(parser)}`)
+            // Those before the last have ended, whatever became of the process.
+            const isLast = i === ofBegun.length - 1
+            if (how && isLast && !(told && hasEnded)) failures.push(`${file}  ${how}${bailedOut(parser)}`)
+            else if (isLast && !told && !results?.ok)
+              failures.push(`${file}  TAP broken off: ${brokenOff(parser)}`)
             else if (passed + skips.length === 0) failures.push(`${file}  tests nothing`)
           }
           if (failures.length > 0 && stderr.trim())
