@@ -7,6 +7,11 @@ export class StorageLocked extends Error {
   }
 }
 
+/** The disk failed to keep what was committed; what it holds is not known any more, so nothing more is written. */
+export class DiskFailed extends Error {
+  override readonly name = 'DiskFailed'
+}
+
 /** What a server that is there is short of, by the SQLSTATE in which it says so: insufficient_resources and its kin, system errors. */
 const shortages: Readonly<Record<string, string>> = {
   '53100': 'The disk of the database is full.',

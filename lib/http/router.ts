@@ -209,6 +209,8 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),
     })
+    // What anyone may ask shows no rows.
+    if (access !== 'anyone') await app.store.settled()
     if (given instanceof Redirect) return answerRedirect(context, given)
     const answer = given instanceof Repeated ? given.answer : given
     context.status = given instanceof Repeated ? 200 : success.status

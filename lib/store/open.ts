@@ -2,14 +2,20 @@ import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
+import type { DiskFailed } from '../base/storage-fault.ts'
 import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
 import { type Db, type DialectName, isServer, type WriteDb } from './dialect/dialect.ts'
-import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect/group-commit.ts'
+import { createGroupCommit } from './dialect/group-commit.ts'
 import type { Held } from './dialect/held.ts'
 import type { KeptThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
-import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
+import {
+  type CommitTarget,
+  openSqliteFollower,
+  openSqliteReader,
+  openSqliteWriter,
+} from './dialect/sqlite.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
@@ -21,7 +27,7 @@ import type { RoomWatch } from './room-watch.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
-/** The database. What is read through `read` is committed. */
+/** The database. What is read through `read` is committed, and on the disk once `settled` has resolved. */
 export interface Store {
   readonly dialect: DialectName
   readonly read: Db
@@ -42,6 +48,12 @@ export interface Store {
    * @param held asked when it begins, each time; nothing is read before it is held
    */
   writeHolding<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T>
+  /**
+   * Waits until what can be read now is kept through a power cut: on SQLite a row is read as soon as it is committed, before its
+   * fsync. Undefined where it is kept already. What is shown to a client waits for it.
+   * @throws DiskFailed
+   */
+  settled(): Promise<void> | undefined
   /** Resolves when all events have their places in the stream that were written before the call: on SQLite they have them at once. */
   placed(): Promise<void>
   /**
@@ -231,6 +243,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
         return work(db)
       })
     },
+    settled: group.settled,
     placed: async () => {},
     onCommit: listeners.on,
     hearOthers: () => async () => {},

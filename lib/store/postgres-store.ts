@@ -64,6 +64,8 @@ export function postgresStore(
     version: () => undefined,
     writeUnsynced: write,
     writeHolding: writers.write,
+    // What a server shows it has on its disk, and on the standby that it waits for.
+    settled: () => undefined,
     placed: placer.placed,
     onCommit: listeners.on,
     hearOthers: bell.hear,

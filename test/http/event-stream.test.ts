@@ -49,6 +49,33 @@ async function follow(
 
 const numbers = (feed: Feed) => feed.told.map(([, number]) => number)
 
+t.test('nothing is shown before it is on the disk', async t => {
+  const server = await startApi(t)
+  const { api, app, baseUrl } = server
+  const inbox = (await api.post('/v1/inboxes', {})).body
+  const writer = createEventWriter(app)
+  const live = await follow(server)
+  await until('its head', () => live.blocks.length > 0)
+  const disk = Promise.withResolvers<void>()
+  let asked = 0
+  app.store.settled = () => {
+    asked++
+    return disk.promise
+  }
+  await writer.write(inbox, 'message.sent')
+  let status = 0
+  const listed = api.get('/v1/inboxes').then(answer => {
+    status = answer.status
+  })
+  await until('the stream and the answer wait', () => asked >= 2)
+  t.equal((await fetch(`${baseUrl}/health`)).status, 200)
+  t.strictSame([status, live.told.length], [0, 0])
+  disk.resolve()
+  await listed
+  await until('the event', () => live.told.length === 1)
+  t.equal(status, 200)
+})
+
 t.test('events as they come, and from a cursor on', async t => {
   const server = await startApi(t)
   const { api, app, faults } = server

@@ -45,6 +45,8 @@ export function createEventStream(app: App): EventStream {
     for (;;) {
       const everything = { podId: null, inboxId: null, type: undefined, after: current.end }
       const rows = await listEvents(app.store.read, everything, limits.streamBatch)
+      // A cursor that a power cut takes back would be another event's.
+      await app.store.settled()
       if (rows.length > 0) current.append(await withBodies(rows), app.clock.monotonicMs())
       // All readers left meanwhile, and the next one begins with a window of its own.
       if (window !== current) return

@@ -1,7 +1,6 @@
 import { limits } from '../../base/limits.ts'
-import { isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
+import { DiskFailed, isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { DiskFailed } from '../../store/dialect/group-commit.ts'
 import type { App } from '../app/app.ts'
 import type { Accepted, Reception } from './arrival.ts'
 import { type Written, writeReceptions } from './write.ts'

@@ -1,11 +1,11 @@
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
-import { StorageLocked } from '../../../lib/base/storage-fault.ts'
-import { type CommitTarget, createGroupCommit, DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
+import { DiskFailed, StorageLocked } from '../../../lib/base/storage-fault.ts'
+import { createGroupCommit } from '../../../lib/store/dialect/group-commit.ts'
 import { insertRow } from '../../../lib/store/dialect/insert.ts'
 import { createListeners, notice } from '../../../lib/store/dialect/notices.ts'
-import { openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
+import { type CommitTarget, openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
 import { writeLeft } from '../../../lib/store/last-statements.ts'
 import { migrate } from '../../../lib/store/migrations/migrate.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
@@ -258,6 +258,35 @@ t.test('what a write gives notice of is told after its fsync, and of what is und
   syncs[1]!.reject(new Error('EIO'))
   await t.rejects(claimed, DiskFailed)
   t.equal(told.length, 1, 'nor is what the disk did not keep')
+})
+
+t.test('what can be read is settled once it is on the disk', async t => {
+  const { group, syncs } = setUp(t)
+  t.equal(group.settled(), undefined)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the fsync asked for', () => syncs.length === 1)
+  let isSettled = false
+  const settled = group.settled()?.then(() => {
+    isSettled = true
+  })
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(isSettled, false, 'committed, and not on the disk')
+  syncs[0]!.resolve()
+  await migrated
+  await settled
+  t.equal(isSettled, true)
+  t.equal(group.settled(), undefined)
+
+  await group.writeUnsynced(async () => {})
+  t.equal(group.settled(), undefined, 'what may be lost with the power is waited for by nobody')
+
+  const lost = group.write(async () => {})
+  await until('an fsync', () => syncs.length === 2)
+  const waiting = group.settled()
+  syncs[1]!.reject(new Error('EIO'))
+  await t.rejects(lost, DiskFailed)
+  await t.rejects(waiting!, DiskFailed, 'what the disk did not keep')
+  await t.rejects(group.settled()!, DiskFailed, 'and is read still')
 })
 
 t.test('a transaction is bounded by the bytes that it writes, and what waits goes into the next', async t => {

@@ -1,9 +1,11 @@
 import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
+import { DiskFailed } from '../../../lib/base/storage-fault.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
-import { type CommitTarget, createGroupCommit, DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
+import { createGroupCommit } from '../../../lib/store/dialect/group-commit.ts'
 import { leftRows } from '../../../lib/store/dialect/left-rows.ts'
 import { notice } from '../../../lib/store/dialect/notices.ts'
+import type { CommitTarget } from '../../../lib/store/dialect/sqlite.ts'
 import { chanceOf } from '../../support/fuzz.ts'
 import { type Facts, sameFacts } from '../../support/kept-facts.ts'
 
