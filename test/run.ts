@@ -19,8 +19,8 @@ import { makeRunDir } from './support/run-dir.ts'
 import { fileStories, isOnServers, onServers, serverStories } from './support/server-stories.ts'
 import { runTestFiles, type TestFileReport } from './support/test-file.ts'
 
-/** Two more than there are processors: a file waits for half of its time. */
-const jobs = availableParallelism() + 2
+/** Three more than there are processors: a file waits for half of its time, and stories for more of it. */
+const jobs = availableParallelism() + 3
 const root = join(import.meta.dirname, '..')
 /** So many files that failed are run once more, each alone. */
 const mostAlone = 3

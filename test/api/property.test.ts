@@ -22,7 +22,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The same requests each time, unless these say otherwise: more of them, or others. */
 const seed = Number(process.env.MAILBOXD_PROPERTY_SEED ?? 20261121)
-const requestsEach = Number(process.env.MAILBOXD_PROPERTY_RUNS ?? 45)
+const requestsEach = Number(process.env.MAILBOXD_PROPERTY_RUNS ?? 30)
 
 interface Subject extends Readonly<Record<RealThing, string>> {
   readonly keys: Readonly<Record<Asker, string | undefined>>

@@ -6,10 +6,28 @@ const mostFiles = 12
 const mostLong = 4
 
 /**
- * Stories start programs and set the clock, the environment and limits of their process, but for those of the specification, which start a daemon each and
- * no more; fuzzers have a lane of their own, and types and form take longer than any group.
+ * Stories that take so long that a process of their own is nothing to them, and no other is to wait for them; fuzzers have a lane of their
+ * own, and types and form take longer than any group.
  */
-const isAlone = (file: string) => /^test\/(flow\/(?!specification-)|fuzz\/|rules\/check)/.test(file)
+const aloneStories = new Set(
+  [
+    'acme-nodes',
+    'crash-rotation',
+    'database-failover',
+    'documents-server',
+    'moving',
+    'nodes',
+    'nodes-kills',
+    'package',
+    'postgres',
+    'power-cuts',
+    'rolling-upgrade',
+    'soak',
+    'start',
+  ].map(name => `test/flow/${name}.test.ts`),
+)
+
+const isAlone = (file: string) => aloneStories.has(file) || /^test\/(fuzz\/|rules\/check)/.test(file)
 
 /** Test files in the groups that run in one process each. Those of a group are of one layer, and load much the same. */
 export function groupFiles(files: readonly string[]): string[][] {

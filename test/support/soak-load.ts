@@ -30,7 +30,7 @@ export interface Load {
 
 const largeText = `${'x'.repeat(998)}\r\n`.repeat(600)
 /** Between two of the same worker: the load is the same on every machine that can bear it. */
-const restMs = 200
+const restMs = 500
 
 /** Does `work` over and over. A daemon that is killed breaks it off, and promised nothing. */
 async function repeat(load: Load, work: (round: number) => Promise<unknown>, rest = restMs): Promise<void> {
