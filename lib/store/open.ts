@@ -6,16 +6,11 @@ import type { DiskFailed } from '../base/storage-fault.ts'
 import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
 import { type Db, type DialectName, isServer, type WriteDb } from './dialect/dialect.ts'
-import { createGroupCommit } from './dialect/group-commit.ts'
+import { type CommitTarget, createGroupCommit } from './dialect/group-commit.ts'
 import type { Held } from './dialect/held.ts'
 import type { KeptThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
-import {
-  type CommitTarget,
-  openSqliteFollower,
-  openSqliteReader,
-  openSqliteWriter,
-} from './dialect/sqlite.ts'
+import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'

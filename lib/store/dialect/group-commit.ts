@@ -6,7 +6,6 @@ import { DiskFailed, StorageLocked } from '../../base/storage-fault.ts'
 import type { WriteDb } from './dialect.ts'
 import { addRows, gatherRows, type LeftRows, noRows } from './left-rows.ts'
 import { addNotices, gatherNotices, type Notices } from './notices.ts'
-import type { CommitTarget } from './sqlite.ts'
 
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
@@ -19,6 +18,25 @@ const bytesPerTransaction = 2 * 1024 * 1024
  * it back within some milliseconds, and each of them is one that all who wait for this transaction wait longer.
  */
 const lockRestMs = [1, 16] as const
+
+/** What a group commit works on. */
+export interface CommitTarget {
+  readonly db: WriteDb
+  /** Writes what the writes of a transaction left to its end. */
+  writeLeft(left: LeftRows): Promise<void>
+  /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
+  exec(statement: string): void
+  /** How many bytes its statements were given to write until now. */
+  givenBytes(): number
+  /** Whether another connection is writing just now, which is why a transaction did not begin. */
+  isLocked(error: unknown): boolean
+  /** Called with whether a transaction waits for who is writing. */
+  waitsForLock(isWaiting: boolean): void
+  /** Whether it failed because the disk did not keep what was written. */
+  isDiskFault(error: unknown): boolean
+  /** Resolves when everything that was committed before the call is on the disk. */
+  sync(): Promise<void>
+}
 
 interface Waiting {
   readonly work: (db: WriteDb) => Promise<unknown>
@@ -76,8 +94,8 @@ export function createGroupCommit(
   const waiting: Waiting[] = []
   let draining: Promise<void> | undefined
   let failure: DiskFailed | undefined
-  /** Of a transaction that is committed, and so is read, from its commit to the end of its fsync. */
-  let syncing: PromiseWithResolvers<void> | undefined
+  /** Of what is committed, and so is read: the fsync under way, or the one that failed. */
+  let syncing: Promise<void> | undefined
   /** How many writes have savepoints from now on, because one has thrown. */
   let careful = 0
 
@@ -104,21 +122,23 @@ export function createGroupCommit(
       for (const one of settle) if (!one.isSynced) one.settle()
       settle = settle.filter(one => one.isSynced)
       if (settle.length === 0) return batch.length
-      const began = clock.monotonicMs()
-      await target.sync().catch(error => {
-        throw fail(error)
-      })
-      synced?.(clock.monotonicMs() - began)
+      await syncing
+      syncing = undefined
     } catch (error) {
       for (const { reject } of batch) reject(error)
-      syncing?.reject(error)
       return batch.length
     }
-    syncing?.resolve()
-    syncing = undefined
     committed(notices)
     for (const one of settle) one.settle()
     return batch.length
+  }
+
+  async function sync(): Promise<void> {
+    const began = clock.monotonicMs()
+    await target.sync().catch(error => {
+      throw fail(error)
+    })
+    synced?.(clock.monotonicMs() - began)
   }
 
   /** After a failed fsync the kernel may have dropped the pages, and a second one would lie. */
@@ -219,12 +239,8 @@ export function createGroupCommit(
       )
       if (!(await writeLeftOf(batch, left))) return []
       target.exec('commit')
-      if (settle.some(one => one.isSynced)) {
-        syncing = Promise.withResolvers()
-        // It may fail, and nobody wait for it.
-        syncing.promise.catch(() => {})
-      }
       transacted?.(batch.length, clock.monotonicMs() - began)
+      if (settle.some(one => one.isSynced)) syncing = sync()
     } catch (error) {
       rollBack(target)
       throw target.isDiskFault(error) ? fail(error) : error
@@ -292,11 +308,8 @@ export function createGroupCommit(
      * These come before the others of their transaction, so that what they find has reached the disk, and wait for nobody's fsync.
      */
     writeUnsynced: <T>(work: (db: WriteDb) => Promise<T>) => put(work, false),
-    /**
-     * Waits until what can be read now is on the disk: what is committed is read before its fsync. Undefined where it is there already.
-     * @throws DiskFailed
-     */
-    settled: (): Promise<void> | undefined => syncing?.promise,
+    /** Waits for the fsync of what can be read now; undefined where it is on the disk already. @throws DiskFailed */
+    settled: (): Promise<void> | undefined => syncing,
     /** Writes nothing more: the disk has failed, as somebody else has seen. */
     fail: (cause: unknown) => void fail(cause),
     /** Resolves when nothing is waiting or under way. */

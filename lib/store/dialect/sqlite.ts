@@ -4,33 +4,14 @@ import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Tables } from '../tables.ts'
 import type { Db, WriteDb } from './dialect.ts'
+import type { CommitTarget } from './group-commit.ts'
 import { keepPrepared, runDirectly } from './kept.ts'
-import type { LeftRows } from './left-rows.ts'
 
 type Connection = InstanceType<typeof Database>
 type Statement = Database.Statement<unknown[]>
 
 /** Gives a statement that is run at once. */
 type Prepare = (sql: string) => Statement
-
-/** What a group commit works on. */
-export interface CommitTarget {
-  readonly db: WriteDb
-  /** Writes what the writes of a transaction left to its end. */
-  writeLeft(left: LeftRows): Promise<void>
-  /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
-  exec(statement: string): void
-  /** How many bytes its statements were given to write until now. */
-  givenBytes(): number
-  /** Whether another connection is writing just now, which is why a transaction did not begin. */
-  isLocked(error: unknown): boolean
-  /** Called with whether a transaction waits for who is writing. */
-  waitsForLock(isWaiting: boolean): void
-  /** Whether it failed because the disk did not keep what was written. */
-  isDiskFault(error: unknown): boolean
-  /** Resolves when everything that was committed before the call is on the disk. */
-  sync(): Promise<void>
-}
 
 export interface SqliteReader {
   readonly db: Db
