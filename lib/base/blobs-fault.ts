@@ -3,6 +3,11 @@ export class BlobsFault extends Error {
   override readonly name: string = 'BlobsFault'
 }
 
+/** The bucket does not answer, or says no: an outage, which is told by who asks it. */
+export class BucketOut extends BlobsFault {
+  override readonly name = 'BucketOut'
+}
+
 /** The bytes of a large message are not where this node looks, and another node may have them on its disk. */
 export class BytesElsewhere extends BlobsFault {
   override readonly name = 'BytesElsewhere'

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
+import { BucketOut } from './blobs-fault.ts'
 import { createLogOutput } from './log-output.ts'
 import { jsonStyle, type LogStyle, styledLine } from './log-style.ts'
 import { StorageUnreachable } from './storage-fault.ts'
@@ -70,7 +71,7 @@ function isAboutOutage(fields: unknown): boolean {
     typeof fields === 'object' &&
     fields !== null &&
     'err' in fields &&
-    fields.err instanceof StorageUnreachable
+    (fields.err instanceof StorageUnreachable || fields.err instanceof BucketOut)
   )
 }
 

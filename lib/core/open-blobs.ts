@@ -3,6 +3,7 @@ import { readFirstLine } from '../base/first-line.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
+import { createOutage } from '../base/outage.ts'
 import { createTally } from '../base/tally.ts'
 import { requireBlobId } from '../blob/blob-id.ts'
 import type { Blobs } from '../blob/blobs.ts'
@@ -50,6 +51,14 @@ export async function openBucketBlobs({
       'objects of deleted messages could not be removed from the bucket; the sweep of each day does it',
     ),
   )
+  const outage = createOutage(
+    { clock, log },
+    {
+      begin:
+        'the bucket does not do what it is asked: large mail is put off (451), and large messages are not read or sent (503)',
+      end: 'the bucket does again what it is asked',
+    },
+  )
   const bucket = openS3(
     {
       endpoint: s3.endpoint ?? `https://s3.${s3.region}.amazonaws.com`,
@@ -62,7 +71,11 @@ export async function openBucketBlobs({
         secretAccessKey: await readFirstLine(s3.secret_access_key_file ?? ''),
       }),
     },
-    (method, isDone) => meter.count('bucket_requests_total', method, isDone ? 'done' : 'failed'),
+    (method, why) => {
+      meter.count('bucket_requests_total', method, why ? 'failed' : 'done')
+      if (why) outage.failed({ why: why.message })
+      else outage.worked()
+    },
   )
   return openDistant(await openDisk(dataDir), {
     dataDir,

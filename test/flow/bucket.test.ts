@@ -90,8 +90,17 @@ t.test(
       { 'Idempotency-Key': 'again' },
     )
     t.match(unsent, { status: 503, body: { error: 'unavailable' } })
+    const logged = (text: string) => daemon.log().filter(({ msg }) => String(msg).startsWith(text))
+    // Those who take mail in ask the bucket for themselves.
+    t.equal(logged('the bucket does not do what it is asked').length, 2)
+    t.strictSame(
+      daemon.log().filter(({ level, msg }) => level === 'error' && !String(msg).startsWith('the bucket')),
+      [],
+      'and who met it is no trouble of its own',
+    )
     await bucket.start()
     t.equal((await bring('two', largeText)).code, 250)
+    t.match(logged('the bucket does again what it is asked'), [{ level: 'warn', failed: Number }])
     t.equal(objects().length, 3)
     t.match((await newest()).subject, /two/)
 

@@ -2,7 +2,7 @@
 export const onServers = {
   MAILBOXD_TEST_DATABASE: 'postgres',
   MAILBOXD_TEST_BLOBS: 's3',
-  MAILBOXD_PROPERTY_RUNS: '10',
+  MAILBOXD_PROPERTY_RUNS: '15',
 } as const
 
 /**

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { type Dispatcher, Pool } from 'undici'
-import { BlobsFault } from '../../base/blobs-fault.ts'
+import { BucketOut } from '../../base/blobs-fault.ts'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { tellSystemFault } from '../../base/system-fault.ts'
@@ -25,17 +25,17 @@ export interface BucketSettings {
 
 /** A bucket of S3, or of what speaks it. Each request is made again a few times where that may help. */
 export interface Bucket {
-  /** Resolves when the server has it. @param file of `sizeBytes` bytes @throws BlobsFault */
+  /** Resolves when the server has it. @param file of `sizeBytes` bytes @throws BucketOut */
   put(key: string, file: string, sizeBytes: number): Promise<void>
   /** `https://s3.example.com/bucket` */
   readonly place: string
-  /** Writes it into a new file and gives its bytes; undefined when there is none. @throws BlobsFault, also when there are more than `mostBytes` */
+  /** Writes it into a new file and gives its bytes; undefined when there is none. @throws BucketOut, also when there are more than `mostBytes` */
   get(key: string, file: string, mostBytes: number): Promise<number | undefined>
-  /** Its bytes; undefined when there is none. @throws BlobsFault */
+  /** Its bytes; undefined when there is none. @throws BucketOut */
   sizeOf(key: string): Promise<number | undefined>
-  /** It need not be there. @throws BlobsFault */
+  /** It need not be there. @throws BucketOut */
   delete(key: string): Promise<void>
-  /** Some of what begins so, in the order of the keys, and where to go on. @throws BlobsFault */
+  /** Some of what begins so, in the order of the keys, and where to go on. @throws BucketOut */
   list(prefix: string, after: string | undefined): Promise<ObjectPage>
   close(): Promise<void>
 }
@@ -54,10 +54,10 @@ interface Asked {
 /** The hash of nothing, which is what most requests have as their body. */
 const nothingHash = createHash('sha256').digest('hex')
 
-/** @param told is called with each request that came to its end, and whether it did what it was to do */
+/** @param told is called with each request that came to its end, and with why it did not do what it was to do */
 export function openS3(
   settings: BucketSettings,
-  told: (method: string, isDone: boolean) => void = () => {},
+  told: (method: string, why?: BucketOut) => void = () => {},
 ): Bucket {
   const { endpoint, region, bucket, credentials, encryption, timeoutMs } = settings
   const { origin, pathname } = new URL(endpoint)
@@ -124,22 +124,27 @@ export function openS3(
     for (let attempt = 1; ; attempt++) {
       try {
         const taken = await take(await once(asked, asked.timeoutMs ?? timeoutMs))
-        told(asked.method, true)
+        told(asked.method)
         return taken
       } catch (error) {
         if (attempt < attempts && mayHelp(error)) {
           await pause(limits.bucketPauseMs * 4 ** (attempt - 1))
           continue
         }
-        told(asked.method, false)
-        if (error instanceof Refused || error instanceof Unreadable)
-          throw new BlobsFault(error.message, { cause: error })
-        const why = error instanceof Error ? error.message : String(error)
-        throw new BlobsFault(oneLine(`the bucket ${bucket} at ${origin} can not be asked: ${why}`), {
-          cause: error,
-        })
+        const out = outageOf(error)
+        told(asked.method, out)
+        throw out
       }
     }
+  }
+
+  function outageOf(error: unknown): BucketOut {
+    if (error instanceof Refused || error instanceof Unreadable)
+      return new BucketOut(error.message, { cause: error })
+    const why = error instanceof Error ? error.message : String(error)
+    return new BucketOut(oneLine(`the bucket ${bucket} at ${origin} can not be asked: ${why}`), {
+      cause: error,
+    })
   }
 
   return {
@@ -152,8 +157,10 @@ export function openS3(
         'content-type': 'message/rfc822',
         ...(encryption && { 'x-amz-server-side-encryption': encryption }),
       }
-      const status = await ask({ method: 'PUT', key, headers, file }, drained)
-      if (status === 404) throw new BlobsFault(`there is no bucket ${bucket} at ${origin}`)
+      await ask({ method: 'PUT', key, headers, file }, async answer => {
+        if ((await drained(answer)) === 404)
+          throw new Refused(404, `there is no bucket ${bucket} at ${origin}`)
+      })
     },
     get: (key, file, mostBytes) =>
       ask({ method: 'GET', key }, async ({ statusCode, headers, body }) => {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { BlobsFault } from '../../../lib/base/blobs-fault.ts'
+import { BucketOut } from '../../../lib/base/blobs-fault.ts'
 import { openS3 } from '../../../lib/blob/bucket/s3.ts'
 import { startBucket } from '../../support/bucket.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
@@ -12,7 +12,7 @@ import { temporaryDir } from '../../support/temporary-dir.ts'
 t.test('what is put can be had again, byte for byte, until it is deleted', async t => {
   const { settings } = await startBucket(t)
   const told: string[] = []
-  const bucket = openS3(settings, (method, isDone) => told.push(`${method} ${isDone}`))
+  const bucket = openS3(settings, (method, why) => told.push(`${method} ${why === undefined}`))
   t.teardown(() => bucket.close())
   const dir = temporaryDir(t)
   const bytes = Buffer.alloc(3_000_001, 'mail\r\n')
@@ -24,7 +24,7 @@ t.test('what is put can be had again, byte for byte, until it is deleted', async
   t.equal(await bucket.get('a/b/one', join(dir, 'again'), bytes.length), bytes.length)
   t.ok(readFileSync(join(dir, 'again')).equals(bytes))
   await t.rejects(bucket.get('a/b/one', join(dir, 'less'), bytes.length - 1), {
-    name: 'BlobsFault',
+    name: 'BucketOut',
     message: /more than the 3000000 bytes/,
   })
   writeFileSync(join(dir, 'none'), '')
@@ -59,7 +59,7 @@ t.test('what a server refuses is told in its words', async t => {
     () => wrong.delete('k'),
     () => wrong.list('', undefined).then(() => {}),
   ]) {
-    await t.rejects(ask(), { name: 'BlobsFault', message: /answered 403: SignatureDoesNotMatch/ })
+    await t.rejects(ask(), { name: 'BucketOut', message: /answered 403: SignatureDoesNotMatch/ })
   }
   const none = openS3({ ...settings, bucket: 'none-such' })
   t.teardown(() => none.close())
@@ -68,7 +68,7 @@ t.test('what a server refuses is told in its words', async t => {
     () => none.get('k', join(dir, 'two'), 1).then(() => {}),
     () => none.list('', undefined).then(() => {}),
   ]) {
-    await t.rejects(ask(), { name: 'BlobsFault', message: /no bucket none-such/ })
+    await t.rejects(ask(), { name: 'BucketOut', message: /no bucket none-such/ })
   }
 })
 
@@ -85,7 +85,7 @@ t.test('a secret that can not be read is no fault of the bucket, which is not as
   )
   t.teardown(() => secretless.close())
   await t.rejects(secretless.delete('k'), {
-    name: 'BlobsFault',
+    name: 'BucketOut',
     message:
       /^the secret of the bucket's key can not be read \(s3\.secret_access_key_file\): \S+ is there while the unit runs alone/,
   })
@@ -141,11 +141,11 @@ t.test('what may be over soon is asked again, three times at the most', async t 
     await well.bucket.put('k', well.file, 3)
     t.equal(well.asked.length, 3)
     const ill = await startScripted(t, [bad])
-    await t.rejects(ill.bucket.put('k', ill.file, 3), BlobsFault)
+    await t.rejects(ill.bucket.put('k', ill.file, 3), BucketOut)
     t.equal(ill.asked.length, 3)
   }
   const silent = await startScripted(t, [stays], 300)
-  await t.rejects(silent.bucket.put('k', silent.file, 3), BlobsFault)
+  await t.rejects(silent.bucket.put('k', silent.file, 3), BucketOut)
   t.ok(silent.asked.length <= 3)
   const cut = await startScripted(t, [cutsOff, says(200, 'whole')])
   t.equal(await cut.bucket.get('k', cut.to, 9), 5)
@@ -195,7 +195,7 @@ t.test('a list is read to its end, and what is none is no empty list', async t =
     const { bucket } = await startScripted(t, [says(200, none)])
     await t.rejects(
       bucket.list('a', undefined).then(() => {}),
-      BlobsFault,
+      BucketOut,
     )
   }
 })
@@ -207,15 +207,15 @@ t.test('only the bucket itself can say that an object is not there', async t => 
   t.equal(await well.bucket.sizeOf('k'), undefined)
   for (const body of ['', '<html>404 page not found</html>', '<Error><Code>NoSuchUpload</Code></Error>']) {
     const { bucket, to } = await startScripted(t, [says(404, body)])
-    await t.rejects(bucket.get('k', to, 9), { name: 'BlobsFault', message: /answered 404/ }, body)
-    await t.rejects(bucket.sizeOf('k'), { name: 'BlobsFault', message: /answered 404/ }, body)
+    await t.rejects(bucket.get('k', to, 9), { name: 'BucketOut', message: /answered 404/ }, body)
+    await t.rejects(bucket.sizeOf('k'), { name: 'BucketOut', message: /answered 404/ }, body)
   }
   const torn = await startScripted(t, [says(404), says(206, 'a')])
-  await t.rejects(torn.bucket.sizeOf('k'), { name: 'BlobsFault', message: /it is there and it is not there/ })
+  await t.rejects(torn.bucket.sizeOf('k'), { name: 'BucketOut', message: /it is there and it is not there/ })
 })
 
 t.test('a removal is asked for once', async t => {
   const { bucket, asked } = await startScripted(t, [says(500)])
-  await t.rejects(bucket.delete('k'), BlobsFault)
+  await t.rejects(bucket.delete('k'), BucketOut)
   t.equal(asked.length, 1)
 })
