@@ -14,6 +14,9 @@ interface Bucket {
 /** Names kept at once; beyond it those that have been full again for longest are forgotten, which changes nothing for them. */
 const namesKept = 10_000
 
+/** So much of one is made up by sums of fractions: who comes after as long as he was told gets his. */
+const rounding = 1e-6
+
 /** @param nodes how many there are by now, each of which has a throttle for the same names; whatever they are, each lets one pass */
 export function createThrottle(clock: Clock, perMinute: number, nodes = () => 1): Throttle {
   const buckets = new Map<string, Bucket>()
@@ -41,7 +44,7 @@ export function createThrottle(clock: Clock, perMinute: number, nodes = () => 1)
       }
       bucket.tokens = Math.min(most, bucket.tokens + (now - bucket.at) * perMs)
       bucket.at = now
-      if (bucket.tokens >= 1) {
+      if (bucket.tokens >= 1 - rounding) {
         bucket.tokens -= 1
         return 0
       }

@@ -19,6 +19,19 @@ t.test('as many a minute as are allowed, and after a long rest not more', t => {
   t.end()
 })
 
+t.test('who comes after as long as he was told gets his, whatever the clock shows', t => {
+  for (const perMinute of [5, 7, 60, 600])
+    for (let begun = 0; begun < 50; begun++) {
+      let ms = 1000 * begun + 1 / (begun + 3)
+      const throttle = createThrottle({ now: () => new Date(ms), monotonicMs: () => ms }, perMinute)
+      while (throttle.take('ann') === 0);
+      ms += 1000 * throttle.take('ann')
+      if (throttle.take('ann') !== 0) t.fail(`${perMinute} a minute, from ${begun}`)
+    }
+  t.pass()
+  t.end()
+})
+
 t.test('of several nodes each gives its share, which changes as they come and go', t => {
   let ms = 0
   let nodes = 3
