@@ -44,8 +44,8 @@ export interface Store {
    */
   writeHolding<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T>
   /**
-   * Waits until what can be read now is kept through a power cut: on SQLite a row is read as soon as it is committed, before its
-   * fsync. Undefined where it is kept already. What is shown to a client waits for it.
+   * Waits until what this process has committed is kept through a power cut: on SQLite a row is read as soon as it is committed, before
+   * its fsync. Undefined where it is kept already. What is shown to a client waits for it.
    * @throws DiskFailed
    */
   settled(): Promise<void> | undefined

@@ -129,22 +129,21 @@ t.test('long texts are looked over in many turns of the event loop', async t => 
     '\0',
   ]
   for (const head of ['', '"', '{"attachments":[{"content":"']) {
-    for (const piece of pieces) {
-      for (const end of ['"', '\\"']) {
-        const text = head + piece.repeat(large / piece.length) + end
-        for (const takesContents of [false, true]) {
-          let isRefused = false
-          const { turns } = await turnsDuring(() =>
-            scan(text, takesContents).catch(() => {
-              isRefused = true
-            }),
-          )
-          // What is refused need not be looked over.
-          t.ok(
-            isRefused || turns >= large / limits.sliceBytes / 2,
-            `${text.slice(0, 12)} ${end}: ${turns} turns`,
-          )
-        }
+    for (const [n, piece] of pieces.entries()) {
+      const end = n % 2 ? '"' : '\\"'
+      const text = head + piece.repeat(large / piece.length) + end
+      for (const takesContents of [false, true]) {
+        let isRefused = false
+        const { turns } = await turnsDuring(() =>
+          scan(text, takesContents).catch(() => {
+            isRefused = true
+          }),
+        )
+        // What is refused need not be looked over.
+        t.ok(
+          isRefused || turns >= large / limits.sliceBytes / 2,
+          `${text.slice(0, 12)} ${end}: ${turns} turns`,
+        )
       }
     }
   }

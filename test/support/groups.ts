@@ -3,7 +3,7 @@ import { longFiles } from './long-files.ts'
 /** So many files run in one process at the most: what they share is loaded once, and what breaks the process takes few others with it. */
 const mostFiles = 12
 /** Of those that take long, so that no processor waits for the last group. */
-const mostLong = 4
+const mostLong = 5
 
 /**
  * Stories that take so long that a process of their own is nothing to them, and no other is to wait for them; fuzzers have a lane of their
@@ -15,6 +15,7 @@ const aloneStories = new Set(
     'crash-rotation',
     'database-failover',
     'documents-server',
+    'hostile-crowd',
     'moving',
     'nodes',
     'nodes-kills',

@@ -32,11 +32,15 @@ export function withoutCommitBefore(): string | false {
   }
 }
 
-/** Builds the programs of the commit before this one, with the packages of this; gives their directory. */
+/** The programs of the commit before this one, with the packages of this; gives their directory. Where nothing of them was changed since, they are those of this tree. */
 export async function programsBefore(t: Test): Promise<string> {
+  const before = commitBefore()
+  if (git('diff', '--name-only', before, '--', ...sources).length === 0) {
+    buildOnce()
+    return join(root, 'dist', 'bin')
+  }
   const tree = temporaryDir(t)
-  const archive = git('archive', commitBefore(), ...sources)
-  execFileSync('tar', ['-x', '-C', tree], { input: archive })
+  execFileSync('tar', ['-x', '-C', tree], { input: git('archive', before, ...sources) })
   return build(tree)
 }
 
