@@ -94,7 +94,7 @@ async function measure(
   const before = await countsOf(admin)
   if (values.texts) await admin.query('select pg_stat_statements_reset()')
   const node = watchProcesses(subject.pid)
-  const other = watchProcesses(server.pid)
+  const other = database && watchProcesses(server.pid)
   let looks = 0
   let waits = 0
   const looking = setInterval(async () => {
@@ -119,7 +119,7 @@ async function measure(
     perSecond: count / seconds,
     nodeCpuMs: (ended.cpuSeconds * 1000) / count,
     mainCpuMs: (ended.mainThreadCpuSeconds * 1000) / count,
-    databaseCpuMs: database ? (other.stop().cpuSeconds * 1000) / count : 0,
+    databaseCpuMs: other ? (other.stop().cpuSeconds * 1000) / count : 0,
     statements: each('statements'),
     commits: each('commits'),
     undone: each('undone'),
