@@ -17,6 +17,11 @@ interface Schema {
   readonly required?: readonly string[]
 }
 
+/** Any but half of a surrogate pair. The library's own (`unit: 'binary'`) makes a map of all of them first, which takes seconds. */
+const anyCharacter = fc
+  .integer({ min: 0, max: 0x10_ff_ff - 0x800 })
+  .map(code => String.fromCodePoint(code < 0xd8_00 ? code : code + 0x800))
+
 /** Texts that have broken programs. */
 export const nastyText: Arbitrary<string> = fc.oneof(
   fc.constantFrom(
@@ -65,7 +70,7 @@ export const nastyText: Arbitrary<string> = fc.oneof(
     'a.'.repeat(200),
     '\u0301'.repeat(300),
   ),
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: anyCharacter, maxLength: 40 }),
   fc.string({ unit: 'grapheme', maxLength: 40 }),
 )
 
