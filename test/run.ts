@@ -27,6 +27,8 @@ const mostAlone = 3
 /** Set where all is run, and every counterpart must be there (.ci/run): what is skipped for want of one fails. */
 const allEnv = 'MAILBOXD_TESTS_ALL'
 const shownSlowest = 10
+/** In a failure: it is none of an assertion, but of the process. */
+const ofProcess = / {2}(ended with|took longer than|TAP broken off|test unfinished|tests nothing)/
 const watched = ['bin', 'config', 'lib', 'test']
 /** An editor saves one file in several steps: the last one is waited for. */
 const settledMs = 50
@@ -94,7 +96,14 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
       reports.push(report)
       printFile(report)
       if (report.failures.length > 0 && mayBeLoad(file))
-        failed.push({ report, once: async () => (await once([file]))[0] })
+        failed.push({
+          report,
+          once: async () => {
+            // What ended the process may have been another file of it.
+            const again = await once(report.failures.some(one => ofProcess.test(one)) ? files : [file])
+            return again.find(one => one.failures.length > 0) ?? again.at(-1)
+          },
+        })
     }
   }
   const isAll = names.length === 0 && process.env[allEnv] !== undefined

@@ -445,6 +445,8 @@ export const limits = {
   logBytes: 64 * 1024 * 1024,
   logIdleMs: 5_000,
   logHeldMs: 10_000,
+  /** How long an fsync of the log may take until its disk is told to hang, and who waits for it with an answer is told no. */
+  syncMs: 5_000,
   /** How long those may take to be told no who wait for a disk that has failed. */
   diskFailedMs: 1_000,
   /** How long a message waits until it may be read (451 4.3.2 after that). */

@@ -126,16 +126,27 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
           exitCode: 2,
         })
       }
+      let standing = 0
       const done = await ctl.withApp(async app => {
         const filter = { ...(await filterOf(app, options)), ...(ids.length > 0 && { ids }) }
         const matched = await countQueue(app, filter)
         const isSure = yes === true || ids.length > 0
-        return { matched, changed: isSure ? await handle(app, hand, filter) : null }
+        const before = await listHolds(app)
+        const changed = isSure ? await handle(app, hand, filter) : null
+        standing = (await listHolds(app)).length - before.length
+        return { matched, changed }
       })
+      // What comes new is held, or no more, also where nothing waits now.
+      const more =
+        standing > 0
+          ? ', and all that comes new (mailboxctl queue holds)'
+          : standing < 0
+            ? ', and what comes new is held no more'
+            : ''
       const text = () =>
         done.changed === null
           ? `nothing was done: ${countOf(done.matched, 'delivery is', 'deliveries are')} meant; say --yes to ${hand} what is`
-          : `${hand}: ${done.changed} of ${countOf(done.matched, 'delivery', 'deliveries')}`
+          : `${hand}: ${done.changed} of ${countOf(done.matched, 'delivery', 'deliveries')}${more}`
       ctl.output().say(done, text)
       // A script that forgot --yes must not go on as if it were done.
       if (done.changed === null && done.matched > 0) throw new CheckFailed()

@@ -26,7 +26,7 @@ export function addVerifyCommand(program: Command, ctl: Ctl): void {
       told: progress.told,
     }).finally(progress.end)
     const lines = findings.map(one =>
-      printableLine(`${one.check}: ${one.subject} ${one.found} (${one.promise})`),
+      printableLine(`${one.check}: ${one.subject} ${one.found} (promised: ${one.promise})`),
     )
     ctl
       .output()

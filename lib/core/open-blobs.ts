@@ -1,3 +1,4 @@
+import { BucketOut } from '../base/blobs-fault.ts'
 import type { Clock } from '../base/clock.ts'
 import { readFirstLine } from '../base/first-line.ts'
 import { limits } from '../base/limits.ts'
@@ -73,7 +74,7 @@ export async function openBucketBlobs({
     },
     (method, why) => {
       meter.count('bucket_requests_total', method, why ? 'failed' : 'done')
-      if (why) outage.failed({ why: why.message })
+      if (why instanceof BucketOut) outage.failed({ why: why.message })
       else outage.worked()
     },
   )

@@ -4,7 +4,14 @@ import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
-import { isDiskFull, StorageContended, StorageLocked, StorageUnreachable } from '../base/storage-fault.ts'
+import {
+  DiskFailed,
+  isDiskFull,
+  StorageContended,
+  StorageLocked,
+  StorageUnreachable,
+} from '../base/storage-fault.ts'
+import { tellSystemFault } from '../base/system-fault.ts'
 import { databaseOut } from '../core/app/status.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
@@ -28,7 +35,12 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
         else if (!isDiskFull(error)) log.error(about, 'request could not be done now')
         return answer(context, passing)
       }
-      log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
+      // A damaged database, say.
+      const told = tellSystemFault(error)
+      log.error(
+        { err: error, method: context.method, path: context.path },
+        `request met a fault${told === undefined ? '' : `: ${told}`}`,
+      )
       answer(context, new Problem('internal_error'))
     }
   }
@@ -44,6 +56,11 @@ function passingProblem(error: unknown): Problem | undefined {
         : 'The store of large messages does not answer. Small ones can be sent and read; try again later.'
     return new Problem('unavailable', message, { retryAfterSeconds: 30 })
   }
+  if (error instanceof DiskFailed)
+    return new Problem(
+      'unavailable',
+      'The disk failed to keep what was written, and the server ends. Try again shortly.',
+    )
   if (error instanceof StorageUnreachable || error instanceof StorageContended) return databaseOut(error)
   if (!(error instanceof StorageLocked)) return undefined
   return new Problem('unavailable', 'Another program keeps the database locked. Try again shortly.')

@@ -18,6 +18,7 @@ import type { Throttle } from '../base/throttle.ts'
 import { isActiveToken } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
+import { requireSettled } from '../core/app/status.ts'
 import { requireRoom } from '../core/app/storage.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
 import { type AnswerRoom, type AnswerShare, answerOwners } from './answer-room.ts'
@@ -191,6 +192,11 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     })
   }
 
+  /** What an operation answers, with yes or with no, once all that it has read is on the disk. What anyone may ask shows no rows. */
+  function shown<T>(work: () => Promise<T>): Promise<T> {
+    return access === 'anyone' ? work() : work().finally(() => requireSettled(app))
+  }
+
   async function handle(request: Asking): Promise<void> {
     const { context } = request
     const token = tokenOf(context)
@@ -199,18 +205,18 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if (takesRoom(one)) requireRoom(app.storage.shared)
     const body = await bodyOf(request, token)
     const room = one.answerBytes === undefined ? undefined : await enterAnswers(request, one.answerBytes)
-    const given = await one.handle({
-      app,
-      // An operation that needs a key is not reached without one; the others take undefined.
-      caller: caller as Caller,
-      params: requireStorable(context.params),
-      query: queryOf(context),
-      body,
-      header: name => context.get(name) || undefined,
-      signal: () => signalOf(context, parts.stopping),
-    })
-    // What anyone may ask shows no rows.
-    if (access !== 'anyone') await app.store.settled()
+    const given = await shown(async () =>
+      one.handle({
+        app,
+        // An operation that needs a key is not reached without one; the others take undefined.
+        caller: caller as Caller,
+        params: requireStorable(context.params),
+        query: queryOf(context),
+        body,
+        header: name => context.get(name) || undefined,
+        signal: () => signalOf(context, parts.stopping),
+      }),
+    )
     if (given instanceof Redirect) return answerRedirect(context, given)
     const answer = given instanceof Repeated ? given.answer : given
     context.status = given instanceof Repeated ? 200 : success.status

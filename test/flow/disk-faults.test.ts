@@ -50,7 +50,7 @@ async function mailTo(daemon: TestDaemon, text = 'x\r\n'): Promise<string> {
 }
 
 t.test('what is written waits', { skip }, async t => {
-  const { faults, daemon, api, mail, total, listen } = await setUp(t)
+  const { faults, daemon, api, mail, total, status, listen } = await setUp(t)
 
   await t.test('while another program holds the lock, and requests are answered', async t => {
     const holder = spawn(process.execPath, [
@@ -108,6 +108,7 @@ t.test('what is written waits', { skip }, async t => {
           t.match((await other.say('NOOP')).text, /^250 /, 'all else goes on')
         }
         other.end()
+        if (on === '-wal') t.equal(await status(), 503)
         t.equal(answer, undefined, 'neither taken nor refused')
         t.notOk(shown.some(found => found > there))
         faults.set([])

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { type Dispatcher, Pool } from 'undici'
-import { BucketOut } from '../../base/blobs-fault.ts'
+import { BlobsFault, BucketOut } from '../../base/blobs-fault.ts'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { tellSystemFault } from '../../base/system-fault.ts'
@@ -57,7 +57,7 @@ const nothingHash = createHash('sha256').digest('hex')
 /** @param told is called with each request that came to its end, and with why it did not do what it was to do */
 export function openS3(
   settings: BucketSettings,
-  told: (method: string, why?: BucketOut) => void = () => {},
+  told: (method: string, why?: BlobsFault) => void = () => {},
 ): Bucket {
   const { endpoint, region, bucket, credentials, encryption, timeoutMs } = settings
   const { origin, pathname } = new URL(endpoint)
@@ -131,16 +131,18 @@ export function openS3(
           await pause(limits.bucketPauseMs * 4 ** (attempt - 1))
           continue
         }
-        const out = outageOf(error)
-        told(asked.method, out)
-        throw out
+        const fault = faultOf(error)
+        told(asked.method, fault)
+        throw fault
       }
     }
   }
 
-  function outageOf(error: unknown): BucketOut {
+  function faultOf(error: unknown): BlobsFault {
     if (error instanceof Refused || error instanceof Unreadable)
       return new BucketOut(error.message, { cause: error })
+    if (error instanceof Unlike)
+      return new BlobsFault(`the bucket ${bucket} at ${origin}: ${error.message}`, { cause: error })
     const why = error instanceof Error ? error.message : String(error)
     return new BucketOut(oneLine(`the bucket ${bucket} at ${origin} can not be asked: ${why}`), {
       cause: error,
@@ -175,7 +177,7 @@ export function openS3(
             for await (const chunk of chunks) {
               came += chunk.length
               // It could go on until the disk is full.
-              if (came > mostBytes) throw new Error(`it gives more than the ${mostBytes} bytes of ${key}`)
+              if (came > mostBytes) throw new Unlike(`it gives more than the ${mostBytes} bytes of ${key}`)
               yield chunk
             }
           },
@@ -190,7 +192,7 @@ export function openS3(
         await body.dump()
         if (statusCode === 404) return undefined
         const length = Number(headers['content-length'] ?? Number.NaN)
-        if (!Number.isSafeInteger(length)) throw new Error('the answer does not say how large it is')
+        if (!Number.isSafeInteger(length)) throw new Unlike('the answer does not say how large it is')
         return length
       })
       // The answer to HEAD has no body that could say who says so.
@@ -199,7 +201,7 @@ export function openS3(
         await ask({ method: 'GET', key, headers }, async ({ statusCode, body }) => {
           const why = readS3Fault(await startOf(body))
           if (statusCode === 404) requireNoSuchKey(why)
-          else throw new Error('it is there and it is not there')
+          else throw new Unlike('it is there and it is not there')
         })
       }
       return sizeBytes
@@ -239,6 +241,9 @@ class Refused extends Error {
     this.status = status
   }
 }
+
+/** The bucket answers, and says of one object what can not be. */
+class Unlike extends Error {}
 
 /** The secret can not be read, and the bucket was not asked. */
 class Unreadable extends Error {

@@ -1,10 +1,11 @@
+import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { isDiskFull, isStorageFault, StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
 import { inServerTime } from './server-time.ts'
-import { noRoomForRequests } from './storage.ts'
+import { diskHeld, noRoomForRequests } from './storage.ts'
 
 /** What clients are told while the server of the database does not do what it is asked. */
 export const databaseOut = ({ sentence }: StorageUnreachable | StorageContended) =>
@@ -18,8 +19,12 @@ export const databaseOut = ({ sentence }: StorageUnreachable | StorageContended)
  */
 export async function requireHealth(app: App): Promise<readonly string[]> {
   try {
-    await inServerTime(app, noteNow(app), limits.healthMs)
+    const noted = noteNow(app)
+    await (app.store.dialect === 'sqlite'
+      ? inTime(noted, limits.healthMs, diskHangs)
+      : inServerTime(app, noted, limits.healthMs))
   } catch (error) {
+    if (error instanceof Problem) throw error
     // That of the disk is told once, however often is asked.
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
     if (isDiskFull(error)) throw noRoomForRequests()
@@ -34,4 +39,28 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
   return app.storage.warnings
 }
 
-const noteNow = (app: App) => app.store.write(db => noteHealth(db, app.clock.now().toISOString()))
+/** The write under way: who asks meanwhile waits for that, so that they are never many, however long the disk takes. */
+const noting = new WeakMap<App, Promise<void>>()
+
+function noteNow(app: App): Promise<void> {
+  const under = noting.get(app)
+  if (under) return under
+  const noted = app.store
+    .write(db => noteHealth(db, app.clock.now().toISOString()))
+    .finally(() => noting.delete(app))
+  // Who asked may have gone by then.
+  noted.catch(() => {})
+  noting.set(app, noted)
+  return noted
+}
+
+const diskHangs = () => Promise.reject(new Problem('unavailable', `${diskHeld} Try again shortly.`)) as never
+
+/**
+ * Waits until what was read for an answer is on the disk.
+ * @throws Problem `unavailable` when that takes longer than `limits.syncMs`
+ */
+export async function requireSettled({ store }: Pick<App, 'store'>): Promise<void> {
+  const settled = store.settled()
+  if (settled) await inTime(settled, limits.syncMs, diskHangs)
+}

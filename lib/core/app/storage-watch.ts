@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import type { LogState } from '../../store/dialect/checkpointer.ts'
 import type { App } from './app.ts'
-import { freeBytesOf, nearlyFull, setRoom, takeRefused } from './storage.ts'
+import { diskHeld, freeBytesOf, nearlyFull, setRoom, takeRefused } from './storage.ts'
 
 /** What may be wrong, in the sentences of /health and of the log. A fault means that the server can not do its work. */
 const kinds = {
@@ -19,6 +19,13 @@ const kinds = {
       'the file of the database can not be written: what comes stays in its write-ahead log, which grows',
     end: 'the file of the database can be written again',
   },
+  disk: {
+    isFault: true,
+    sentence: diskHeld,
+    begin:
+      'the disk does not keep what is written: an fsync takes long, and nothing is promised meanwhile (no 250, 503 over the API)',
+    end: 'the disk keeps what is written again',
+  },
   log: {
     isFault: false,
     sentence: 'Another program has read the database for so long that its write-ahead log grows.',
@@ -34,6 +41,8 @@ export interface StorageBounds {
   /** How long the log may be too long before that is said. */
   readonly heldMs: number
   readonly logBytes: number
+  /** How long an fsync may take before that is said. */
+  readonly syncMs: number
 }
 
 /** What must be free before anything is taken in again, as a part of what had to be: so that it does not change each second. */
@@ -45,10 +54,11 @@ const recovered = 1.1
  */
 export function startStorageWatch(
   app: Pick<App, 'config' | 'log' | 'clock' | 'store' | 'storage' | 'meter'>,
-  { lookMs, heldMs, logBytes }: StorageBounds = {
+  { lookMs, heldMs, logBytes, syncMs }: StorageBounds = {
     lookMs: limits.storageLookMs,
     heldMs: limits.logHeldMs,
     logBytes: limits.logBytes,
+    syncMs: limits.syncMs,
   },
 ): { stop(): Promise<void> } {
   const { config, clock, log, meter, store, storage } = app
@@ -91,8 +101,19 @@ export function startStorageWatch(
     note('log', isHeld && fault === null, { usedBytes })
   }
 
+  /** The fsync that was under way at the last look, and since when. */
+  let syncing: { readonly settled: Promise<void>; readonly sinceMs: number } | undefined
+
+  function lookAtDisk(): void {
+    const settled = store.settled()
+    if (settled !== syncing?.settled) syncing = settled && { settled, sinceMs: clock.monotonicMs() }
+    const tookMs = syncing ? clock.monotonicMs() - syncing.sinceMs : 0
+    note('disk', tookMs >= syncMs, {})
+  }
+
   async function follow(): Promise<void> {
     while (!signal.aborted) {
+      lookAtDisk()
       await lookAtRoom().catch(error => log.error({ err: error }, 'the room on the disk is not known'))
       // It ends early when all of this is stopped.
       await pause(lookMs, undefined, { signal, ref: false }).catch(() => {})

@@ -52,6 +52,9 @@ export const noRoomForMail = (reason?: string) =>
 export const nearlyFull =
   'The disk of this server is nearly full, so nothing new is stored. What is there can be read, and deleted while there is any room.'
 
+export const diskHeld =
+  'The disk of this server does not keep what is written: nothing is promised, and no rows are shown, until it does.'
+
 export const noRoomForRequests = () => new Problem('unavailable', nearlyFull)
 
 /** @throws Reply 452 4.3.1 when the disk is nearly full (RFC 5321 §4.2.2, RFC 3463 §3.4) */

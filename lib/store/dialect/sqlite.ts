@@ -62,11 +62,11 @@ interface ReadTurns {
 
 /** @param begun called in each transaction that has begun; what it throws undoes it */
 function readTurns(connection: Connection, begun: () => void = () => {}): ReadTurns {
-  const [begin, commit, rollback] = ['begin', 'commit', 'rollback'].map(text => connection.prepare(text))
+  const [begin, rollback] = ['begin', 'rollback'].map(text => connection.prepare(text))
   let isReading = false
   const refresh = () => {
-    // After some faults (I/O) SQLite has ended the transaction itself.
-    if (isReading && connection.inTransaction) commit!.run()
+    // After some faults (I/O) SQLite has ended the transaction itself; of a file that is damaged it can be rolled back alone.
+    if (isReading && connection.inTransaction) rollback!.run()
     isReading = false
   }
   return {

@@ -24,7 +24,7 @@ t.test('what is put can be had again, byte for byte, until it is deleted', async
   t.equal(await bucket.get('a/b/one', join(dir, 'again'), bytes.length), bytes.length)
   t.ok(readFileSync(join(dir, 'again')).equals(bytes))
   await t.rejects(bucket.get('a/b/one', join(dir, 'less'), bytes.length - 1), {
-    name: 'BucketOut',
+    name: 'BlobsFault',
     message: /more than the 3000000 bytes/,
   })
   writeFileSync(join(dir, 'none'), '')
@@ -211,7 +211,7 @@ t.test('only the bucket itself can say that an object is not there', async t => 
     await t.rejects(bucket.sizeOf('k'), { name: 'BucketOut', message: /answered 404/ }, body)
   }
   const torn = await startScripted(t, [says(404), says(206, 'a')])
-  await t.rejects(torn.bucket.sizeOf('k'), { name: 'BucketOut', message: /it is there and it is not there/ })
+  await t.rejects(torn.bucket.sizeOf('k'), { name: 'BlobsFault', message: /it is there and it is not there/ })
 })
 
 t.test('a removal is asked for once', async t => {

@@ -99,7 +99,7 @@ t.test('what is deleted leaves the file, in the quiet, and its words the index',
   const { app, inbox, receive, dataDir } = await setUp(t)
   await inbox('ann')
   for (let count = 0; count < 40; count++) await receive(`zebrastripe${count}`, 200_000, 'ann')
-  const watch = startStorageWatch(app, { lookMs: 10, heldMs: 60_000, logBytes: 64 * 1024 })
+  const watch = startStorageWatch(app, { lookMs: 10, heldMs: 60_000, logBytes: 64 * 1024, syncMs: 60_000 })
   t.teardown(() => watch.stop())
   const indexing = startIndexing(app)
   t.teardown(() => indexing.stop())

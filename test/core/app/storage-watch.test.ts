@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { createLog } from '../../../lib/base/log.ts'
-import { requireHealth } from '../../../lib/core/app/status.ts'
+import { requireHealth, requireSettled } from '../../../lib/core/app/status.ts'
 import { nearlyFull } from '../../../lib/core/app/storage.ts'
 import { startStorageWatch } from '../../../lib/core/app/storage-watch.ts'
 import { databasePath } from '../../../lib/core/open-rows.ts'
@@ -16,7 +16,7 @@ t.test('a reader that holds the log back is told once, at its begin and at its e
   const logBytes = 64 * 1024
   const watch = startStorageWatch(
     { ...app, config: { ...app.config, min_free: 0 }, log },
-    { lookMs: 10, heldMs: 50, logBytes },
+    { lookMs: 10, heldMs: 50, logBytes, syncMs: 60_000 },
   )
   t.teardown(() => watch.stop())
   t.strictSame(await requireHealth(app), [])
@@ -53,7 +53,7 @@ t.test('a disk that is full is told to who asks for the health as to who sends',
   })
   const watch = startStorageWatch(
     { ...app, config: { ...app.config, min_free: 2 ** 50 } },
-    { lookMs: 10, heldMs: 50, logBytes: 64 * 1024 },
+    { lookMs: 10, heldMs: 50, logBytes: 64 * 1024, syncMs: 60_000 },
   )
   t.teardown(() => watch.stop())
   await until('the watch sees it', () => app.storage.fault !== undefined)
@@ -68,3 +68,45 @@ t.test('who asks for the health is told in time that a server does not answer', 
     message: 'The server of the database does not answer. Try again shortly.',
   })
 })
+
+t.test(
+  'a disk that keeps nothing is told once, at its begin and at its end, and to who asks for the health',
+  async t => {
+    const { app } = await startApi(t)
+    const lines: { level: string; msg: string }[] = []
+    const log = createLog('info', { write: line => void lines.push(JSON.parse(line)) })
+    const disk = Promise.withResolvers<void>()
+    let held: Promise<void> | undefined = disk.promise
+    let writes = 0
+    const write = () => {
+      writes++
+      return disk.promise
+    }
+    const store = { ...app.store, write, settled: () => held }
+    const hung: typeof app = Object.create(app, {
+      store: { value: store },
+      log: { value: log },
+      config: { value: { ...app.config, min_free: 0 } },
+    })
+    const asked: Promise<unknown>[] = [1, 2, 3].map(() => requireHealth(hung))
+    asked.push(requireSettled(hung))
+    for (const one of asked)
+      await t.rejects(one, {
+        code: 'unavailable',
+        message: /^The disk of this server does not keep what is written/,
+      })
+    t.equal(writes, 1, 'however many ask')
+    const bounds = { lookMs: 10, heldMs: 60_000, logBytes: 2 ** 30, syncMs: 30 }
+    const watch = startStorageWatch(hung, bounds)
+    t.teardown(() => watch.stop())
+    await until('it is told', () => app.storage.fault !== undefined)
+    held = undefined
+    disk.resolve()
+    await until('it is over', () => app.storage.fault === undefined)
+    t.match(lines, [
+      { level: 'error', msg: /^the disk does not keep what is written/ },
+      { level: 'warn', msg: 'the disk keeps what is written again' },
+    ])
+    t.strictSame(await requireHealth(hung), [])
+  },
+)

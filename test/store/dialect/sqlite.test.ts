@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readlinkSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
 import t from 'tap'
@@ -248,3 +249,27 @@ t.test(
     t.equal(await countOf(snapshot), 1)
   },
 )
+
+t.test('who reads what is damaged is told so, and nobody else', async t => {
+  const path = `${temporaryDir(t)}/damaged.sqlite`
+  const made = new Database(path)
+  made.exec('create table "pod" ("id" text); create table "inbox" ("id" text)')
+  const { pages } = made.prepare(`select rootpage as pages from sqlite_master where name = 'pod'`).get() as {
+    pages: number
+  }
+  const size = made.pragma('page_size', { simple: true }) as number
+  made.close()
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(size, 0xee), 0, size, (pages - 1) * size)
+  closeSync(file)
+  const writer = openSqliteWriter(path)
+  t.teardown(() => writer.close())
+  const reader = openSqliteReader(path)
+  t.teardown(() => reader.close())
+  for (const { db } of [reader, openSqliteFollower(path, writer)]) {
+    await t.rejects(db.selectFrom('pod').select('id').execute(), { code: 'SQLITE_CORRUPT' })
+    // The turn ends, and what it throws nobody would catch.
+    await turn()
+    t.strictSame(await db.selectFrom('inbox').select('id').execute(), [])
+  }
+})
