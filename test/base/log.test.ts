@@ -1,5 +1,7 @@
 import t from 'tap'
+import { BlobsFault, BucketOut, BytesElsewhere } from '../../lib/base/blobs-fault.ts'
 import { createLog } from '../../lib/base/log.ts'
+import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
 
 const secret = 'hush-hush'
 
@@ -51,4 +53,16 @@ t.test('what is given to be written stays as it is', async t => {
   t.equal(given.request.token, secret)
   t.match(JSON.parse(lines[0]!), { at: '1970-01-01T00:00:00.000Z', list: [1, { a: null }], msg: 'all of it' })
   t.notOk('no' in JSON.parse(lines[0]!))
+})
+
+t.test('what fails in an outage is information, and what is wrong with one message is not', async t => {
+  const lines: string[] = []
+  const log = createLog('info', { write: line => void lines.push(line) })
+  const outages = [new StorageUnreachable(new Error('gone')), new BucketOut('gone')]
+  for (const err of [...outages, new BlobsFault('torn'), new BytesElsewhere()])
+    log.child({ id: 1 }).error({ err }, 'not done')
+  t.match(
+    lines.map(line => JSON.parse(line)),
+    ['info', 'info', 'error', 'error'].map(level => ({ level, id: 1, err: {}, msg: 'not done' })),
+  )
 })

@@ -12,7 +12,9 @@ t.test('as many a minute as are allowed, and after a long rest not more', t => {
   t.equal(taken('ann'), 6)
   t.equal(throttle.take('ann'), 10, 'seconds until the next')
   t.equal(taken('bea'), 6, 'another name has its own')
-  ms += 10_000
+  ms += 9_999
+  t.equal(taken('ann'), 0, 'not a millisecond before')
+  ms += 1
   t.equal(taken('ann'), 1)
   ms += 3_600_000
   t.equal(taken('ann'), 6, 'it does not fill beyond what it holds')

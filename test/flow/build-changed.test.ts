@@ -1,11 +1,11 @@
-import { appendFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
 /** In the place of bin/build.ts, which takes long: of two files one has what its source says. */
-const bundler = `import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+const bundler = `import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const outdir = process.argv[2] ?? join(root, 'dist')
@@ -13,6 +13,10 @@ mkdirSync(join(outdir, 'bin'), { recursive: true })
 writeFileSync(join(outdir, 'bin/program.js'), readFileSync(join(root, 'lib/room/source.ts')))
 writeFileSync(join(outdir, 'build-id'), '1')
 appendFileSync(join(root, 'times'), 'built ')
+if (existsSync(join(root, 'typing'))) {
+  appendFileSync(join(root, 'lib/room/source.ts'), '\\n')
+  rmSync(join(root, 'typing'))
+}
 export const parts = ['bin/program.js', 'build-id']
 `
 
@@ -25,12 +29,15 @@ t.test('what is built of the same sources is not bundled again, and what is not 
   }
   write('bin/build.ts', bundler)
   cpSync(join(import.meta.dirname, '../../bin/build-changed.ts'), inTree('bin/build-changed.ts'))
-  for (const name of ['lib/room/source.ts', 'config/words.txt']) write(name, '1\n')
+  for (const name of ['lib/room/source.ts', 'lib/room/inner/deep.sql', 'config/words.txt']) write(name, '1\n')
   for (const name of ['package.json', 'node_modules/.package-lock.json']) write(name, '{}\n')
   let expected = 0
-  const build = async (isBundled: boolean, what: string, ...args: string[]) => {
+  const run = async (...args: string[]) => {
     const { code, stderr } = await runProgram(process.execPath, [inTree('bin/build-changed.ts'), ...args])
     t.equal(code, 0, stderr)
+  }
+  const build = async (isBundled: boolean, what: string, ...args: string[]) => {
+    await run(...args)
     if (isBundled) expected++
     t.equal(readFileSync(inTree('times'), 'utf8'), 'built '.repeat(expected), what)
     t.equal(
@@ -49,14 +56,30 @@ t.test('what is built of the same sources is not bundled again, and what is not 
   )
   for (const name of [
     'lib/room/source.ts',
+    'lib/room/inner/deep.sql',
     'bin/build.ts',
     'config/words.txt',
     'package.json',
     'node_modules/.package-lock.json',
     'dist/bin/program.js',
+    'dist/build-id',
   ]) {
     appendFileSync(inTree(name), '\n')
     await build(true, `${name} is another`)
   }
   await build(false, 'all is as it was again')
+  renameSync(inTree('config/words.txt'), inTree('config/names.txt'))
+  await build(true, 'a source has another name')
+  const record = readFileSync(inTree('dist/.made-of'), 'utf8')
+  write('dist/.made-of', record.replace(process.version, 'v1.0.0'))
+  await build(true, 'another Node made it')
+  appendFileSync(inTree('lib/room/source.ts'), '\n')
+  await run(inTree('elsewhere'))
+  expected++
+  await build(true, 'it was built elsewhere, and not here')
+  write('typing', '')
+  appendFileSync(inTree('lib/room/source.ts'), '\n')
+  await run()
+  expected++
+  await build(true, 'a source was changed while it was bundled')
 })

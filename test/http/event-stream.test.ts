@@ -1,9 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { EventSource } from 'undici'
 import { limits } from '../../lib/base/limits.ts'
+import { operator } from '../../lib/core/app/caller.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
+import { takesAll } from '../support/event-sink.ts'
 import { createEventWriter } from '../support/event-writer.ts'
 import { until } from '../support/until.ts'
 
@@ -51,8 +54,10 @@ const numbers = (feed: Feed) => feed.told.map(([, number]) => number)
 
 t.test('nothing is shown before it is on the disk', async t => {
   const server = await startApi(t)
-  const { api, app, baseUrl } = server
+  const { api, app, baseUrl, token } = server
   const inbox = (await api.post('/v1/inboxes', {})).body
+  const letter = { to: 'bob@example.net', subject: 'one', body: 'two' }
+  const sent = await api.post(`/v1/inboxes/${inbox.id}/send`, letter, { 'Idempotency-Key': '1' })
   const writer = createEventWriter(app)
   const live = await follow(server)
   await until('its head', () => live.blocks.length > 0)
@@ -62,18 +67,55 @@ t.test('nothing is shown before it is on the disk', async t => {
     asked++
     return disk.promise
   }
-  await writer.write(inbox, 'message.sent')
-  let status = 0
-  const listed = api.get('/v1/inboxes').then(answer => {
-    status = answer.status
+  await writer.write(inbox, 'inbox.suspended')
+  const statuses: number[] = []
+  const paths = [
+    'inboxes',
+    `inboxes/${inbox.id}/messages/wait?timeout=0`,
+    `messages/${sent.body.messageId}/raw`,
+    'events/stream',
+  ]
+  const answers = paths.map(async path => {
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${baseUrl}/v1/${path}`, { headers })
+    statuses.push(answer.status)
+    await answer.body?.cancel()
   })
-  await until('the stream and the answer wait', () => asked >= 2)
+  await until('the stream and the answers wait', () => asked + statuses.length > paths.length)
   t.equal((await fetch(`${baseUrl}/health`)).status, 200)
-  t.strictSame([status, live.told.length], [0, 0])
+  t.strictSame([statuses, live.told.length], [[], 0])
   disk.resolve()
-  await listed
+  await Promise.all(answers)
   await until('the event', () => live.told.length === 1)
-  t.equal(status, 200)
+  t.strictSame(statuses, [200, 200, 200, 200])
+})
+
+t.test('what waits for the disk was read before', async t => {
+  const server = await startApi(t)
+  const { api, app } = server
+  const inbox = (await api.post('/v1/inboxes', {})).body
+  const writer = createEventWriter(app)
+  const disk = Promise.withResolvers<void>()
+  let asked = 0
+  /** While the first one waits another event is committed, whose fsync takes long. */
+  const settled = () => (++asked === 1 ? writer.write(inbox, 'message.sent') : disk.promise)
+  app.store.settled = settled
+  t.strictSame((await api.get('/v1/events')).body.data, [])
+  app.store.settled = () => undefined
+  const [before] = (await api.get('/v1/events')).body.data
+  const live = await follow(server)
+  await until('its head', () => live.blocks.length > 0)
+  asked = 0
+  app.store.settled = settled
+  await until('the stream waits with the event', () => asked >= 2)
+  let told = 0
+  const { reader, close } = app.stream.open(operator, { ...takesAll, write: () => void told++ })
+  reader.add({ inboxIds: null, types: null, after: before.event_id })
+  await setImmediate()
+  t.strictSame([told, live.told.length], [0, 0], 'nor is it told to who comes now')
+  disk.resolve()
+  await until('the event', () => told > 0 && live.told.length === 1)
+  close()
 })
 
 t.test('events as they come, and from a cursor on', async t => {

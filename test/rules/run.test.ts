@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { chooseTestFiles, UnknownTestName } from '../support/choose-files.ts'
+import { groupFiles } from '../support/groups.ts'
 import { runInLanes } from '../support/lanes.ts'
 import { longFiles } from '../support/long-files.ts'
 import { runProgram } from '../support/program.ts'
@@ -61,6 +62,21 @@ t.test('what npm test leaves to CI is there, and CI leaves nothing', async t => 
   )
   t.equal(new Set(longFiles).size, longFiles.length)
   t.match(readFileSync(join(root, '.ci/run'), 'utf8'), /^export .*MAILBOXD_TESTS_ALL=yes\nnpm cit$/m)
+})
+
+t.test('each file is in one group, of its layer, and a fuzzer in one of its own', async t => {
+  const there = globSync('test/**/*.test.ts', { cwd: root })
+  const groups = groupFiles(there)
+  t.strictSame(groups.flat().sort(), there.sort())
+  const layersOf = (group: readonly string[]) => new Set(group.map(file => file.split('/')[1]))
+  t.strictSame(
+    groups.filter(group => layersOf(group).size !== 1),
+    [],
+  )
+  t.strictSame(
+    groups.filter(([first, ...others]) => first!.startsWith('test/fuzz/') && others.length > 0),
+    [],
+  )
 })
 
 t.test('fuzzers run one after another beside the others, and together when no other is left', async t => {
@@ -155,6 +171,9 @@ t.test(
     const lacking = await run('yes')
     t.equal(lacking.code, 1)
     t.match(lacking.stdout, /1 were skipped, and MAILBOXD_TESTS_ALL allows none/)
+
+    write('test/small.test.ts', "t.plan(0, 'no machine for it')")
+    t.match(await run(''), { code: 1, stdout: /Nothing was tested/ })
   },
 )
 
@@ -241,6 +260,22 @@ t.pass(String(left.pid))
   t.strictSame([passed, failures], [1, []])
 })
 
+t.test('a file that hangs or tests nothing has failed', async t => {
+  const file = join(temporaryDir(t), 'alone.test.ts')
+  const tap = join(root, 'node_modules/tap/dist/esm/index.js')
+  const runOf = async (text: string, options = {}) => {
+    writeFileSync(file, `import t from ${JSON.stringify(tap)}\n${text}\n`)
+    return runTestFile(file, temporaryDir(t), options)
+  }
+  t.match((await runOf('')).failures, [/ {2}tests nothing$/])
+  t.match((await runOf('t.pass()\nprocess.reallyExit(0)')).failures, [/ {2}TAP broken off: no plan$/])
+  // It hears no signal but the last.
+  const stands = 't.pass()\nAtomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000)'
+  const { failures, durationMs } = await runOf(stands, { timeoutMs: 1000 })
+  t.match(failures, [/ {2}took longer than 1 s/])
+  t.ok(durationMs < 60_000, 'and it is ended')
+})
+
 t.test('files of a group run in one process, and each has its own report', { timeout: 120_000 }, async t => {
   const dir = copyWithoutTests(t)
   const write = (name: string, text: string) => {
@@ -285,12 +320,24 @@ t.test('files of a group run in one process, and each has its own report', { tim
   write('b', "t.test('dies', async () => { process.kill(process.pid, 'SIGKILL') })")
   t.match((await run()).stdout, /FAIL test\/some\/b[\s\S]*ended with SIGKILL[\s\S]*\n2 passed, 1 failed\n$/)
 
+  write('a', "t.fail('one')")
+  write('b', "t.pass()\nprocess.kill(process.pid, 'SIGKILL')")
+  t.match(
+    (await run()).stdout,
+    /FAIL test\/some\/b[\s\S]*ended with SIGKILL[\s\S]*\n2 passed, 2 failed\n$/,
+    'beside another that failed, too',
+  )
+
+  write('a', "t.test('later', { todo: true }, async () => {})")
   write('c', 't.pass()')
   write(
     'b',
     "setImmediate(() => { throw new Error('too late') })\nimport { setImmediate as turn } from 'node:timers/promises'\nt.test('two', async () => { await turn() })",
   )
-  t.match((await run()).stdout, /FAIL test\/some\/b[\s\S]*too late[\s\S]*ok {3}test\/some\/c/)
+  t.match(
+    (await run()).stdout,
+    /FAIL test\/some\/b[\s\S]*too late[\s\S]*ok {3}test\/some\/c[\s\S]*a.test.ts {2}later: to do\n/,
+  )
 })
 
 t.test(

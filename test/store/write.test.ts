@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
@@ -130,6 +131,21 @@ t.test('writes of two processes (here: two stores) on one file take turns', asyn
   )
   const { podCount } = await two.read.selectFrom('account').select('podCount').executeTakeFirstOrThrow()
   t.equal(podCount, 101)
+})
+
+t.test('on a file, what is committed is settled when its fsync has ended', async t => {
+  const store = await openStore(`${t.testdir({})}/settled.sqlite`, systemClock)
+  t.teardown(() => store.close())
+  t.equal(store.settled(), undefined)
+  const written = store.write(insertInstallation)
+  // Behind the turn in which it is committed; the end of an fsync comes in a later one.
+  await setImmediate()
+  t.equal((await store.read.selectFrom('pod').select('id').execute()).length, 1)
+  const settled = store.settled()
+  t.ok(settled)
+  await settled
+  await written
+  t.equal(store.settled(), undefined)
 })
 
 t.test('close waits for the writes under way', async t => {

@@ -446,6 +446,16 @@ t.test('when the fsync fails nobody is told yes, and nothing more is written', a
   t.equal(failures.length, 1, 'and it is told, once')
 })
 
+t.test('when somebody else has seen the disk fail, nothing more is written', async t => {
+  const { group, syncs, failures } = setUp(t)
+  group.fail(new Error('the log is gone'))
+  await t.rejects(
+    group.write(async () => {}),
+    DiskFailed,
+  )
+  t.strictSame([syncs.length, failures.length], [0, 1])
+})
+
 t.test('a transaction ends after 20 ms of work, and the event loop comes round before the next', async t => {
   const { group, syncs, transactions, clock } = setUp(t)
   const migrated = group.write(db => migrate(db, 'sqlite', 'x'))

@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs'
+import t from 'tap'
+import { v7 } from 'uuid'
+import { BlobsFault } from '../../lib/base/blobs-fault.ts'
+import { systemClock } from '../../lib/base/clock.ts'
+import { createLog } from '../../lib/base/log.ts'
+import { noMeter } from '../../lib/base/meter.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import { openBlobs } from '../../lib/core/open-blobs.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { startBucket } from '../support/bucket.ts'
+import { insertInstallation } from '../support/rows.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+t.test('an outage of the bucket is told once, and each request is counted as what became of it', async t => {
+  const bucket = await startBucket(t)
+  const dataDir = temporaryDir(t)
+  const config = parseConfig(
+    `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${dataDir}"\n${bucket.toml}`,
+    'test',
+  )
+  const store = await openStore(`${dataDir}/test.sqlite`, systemClock)
+  await store.write(insertInstallation)
+  const lines: object[] = []
+  const log = createLog('warn', { write: line => void lines.push(JSON.parse(line)) })
+  const counted: string[] = []
+  const meter = { ...noMeter, count: (...count: string[]) => void counted.push(count.join(' ')) }
+  const blobs = await openBlobs({ config, clock: systemClock, log, meter, read: store.read })
+  t.teardown(async () => {
+    await blobs.close()
+    await store.close()
+  })
+  const keep = async () => {
+    const path = blobs.spoolPath(v7())
+    writeFileSync(path, 'a large message')
+    await blobs.keep(v7(), path)
+  }
+  await keep()
+  counted.length = 0
+  await bucket.stop()
+  for (let count = 0; count < 2; count++) t.ok((await keep().catch(error => error)) instanceof BlobsFault)
+  await bucket.start()
+  await keep()
+  t.match(lines, [
+    { level: 'error', why: /can not be asked/, msg: /^the bucket does not do what it is asked/ },
+    { level: 'warn', failed: 2, msg: 'the bucket does again what it is asked' },
+  ])
+  t.strictSame(
+    counted.filter(line => line.includes('PUT')),
+    ['failed', 'failed', 'done'].map(how => `bucket_requests_total PUT ${how}`),
+  )
+})
