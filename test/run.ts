@@ -101,7 +101,7 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
           once: async () => {
             // What ended the process may have been another file of it.
             const again = await once(report.failures.some(one => ofProcess.test(one)) ? files : [file])
-            return again.find(one => one.failures.length > 0) ?? again.at(-1)
+            return again.find(one => one.failures.length > 0) ?? again.find(one => one.file === report.file)
           },
         })
     }

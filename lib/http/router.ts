@@ -194,7 +194,9 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
 
   /** What an operation answers, with yes or with no, once all that it has read is on the disk. What anyone may ask shows no rows. */
   function shown<T>(work: () => Promise<T>): Promise<T> {
-    return access === 'anyone' ? work() : work().finally(() => requireSettled(app))
+    if (access === 'anyone') return work()
+    // What was done is not answered with 503, after which it would be done again.
+    return work().finally(() => (one.method === 'get' ? requireSettled(app) : app.store.settled()))
   }
 
   async function handle(request: Asking): Promise<void> {

@@ -29,9 +29,9 @@ export interface Bucket {
   put(key: string, file: string, sizeBytes: number): Promise<void>
   /** `https://s3.example.com/bucket` */
   readonly place: string
-  /** Writes it into a new file and gives its bytes; undefined when there is none. @throws BucketOut, also when there are more than `mostBytes` */
+  /** Writes it into a new file and gives its bytes; undefined when there is none. @throws BucketOut; BlobsFault when there are more than `mostBytes` */
   get(key: string, file: string, mostBytes: number): Promise<number | undefined>
-  /** Its bytes; undefined when there is none. @throws BucketOut */
+  /** Its bytes; undefined when there is none. @throws BucketOut; BlobsFault when it does not say how many */
   sizeOf(key: string): Promise<number | undefined>
   /** It need not be there. @throws BucketOut */
   delete(key: string): Promise<void>

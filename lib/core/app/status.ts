@@ -50,7 +50,8 @@ function noteNow(app: App): Promise<void> {
     .finally(() => noting.delete(app))
   // Who asked may have gone by then.
   noted.catch(() => {})
-  noting.set(app, noted)
+  // On a server another connection may come through meanwhile.
+  if (app.store.dialect === 'sqlite') noting.set(app, noted)
   return noted
 }
 
