@@ -28,7 +28,7 @@ const mostAlone = 3
 const allEnv = 'MAILBOXD_TESTS_ALL'
 const shownSlowest = 10
 /** In a failure: it is none of an assertion, but of the process. */
-const ofProcess = / {2}(ended with|took longer than|TAP broken off|test unfinished|tests nothing)/
+const ofProcess = / {2}(ended with|took longer than|TAP broken off|tests nothing)|test unfinished/
 const watched = ['bin', 'config', 'lib', 'test']
 /** An editor saves one file in several steps: the last one is waited for. */
 const settledMs = 50

@@ -215,7 +215,21 @@ t.ok(was, 'the second time')
     write('late', "import t from 'tap'\nt.fail('always')\n")
     t.match(await run('yes'), { code: 1, stdout: /Alone: test\/late[\s\S]*\n1 passed, 1 failed\n$/ })
 
+    // What b leaves behind ends c, which passes alone.
+    const turns = "import t from 'tap'\nimport { setImmediate as turn } from 'node:timers/promises'\n"
     write('late', "import t from 'tap'\nt.pass('two')\n")
+    write(
+      'pair/b',
+      `${turns}const later = async () => { for (let n = 0; n < 20; n++) await turn(); throw new Error('too late') }\nlater()\nt.pass('b')\n`,
+    )
+    write(
+      'pair/c',
+      `${turns}t.test('c', async t => { for (let n = 0; n < 500; n++) await turn(); t.pass() })\n`,
+    )
+    const pair = await run('yes')
+    t.equal(pair.code, 1, pair.stdout)
+    for (const name of ['b', 'c']) rmSync(join(dir, 'test/pair', `${name}.test.ts`))
+
     write('flow/crash-some', once)
     t.match(await run('yes'), { code: 1, stdout: /\n2 passed, 1 failed\n$/ })
 
