@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
@@ -26,12 +28,19 @@ async function stopAt(t: Test, script: Script) {
   }
   const peer = await startPeer('127.0.0.9', mxPort, { [name!]: stalling })
   t.teardown(() => peer.close())
+  const clients: Socket[] = []
+  const connected = (message: unknown) => clients.push((message as { socket: Socket }).socket)
+  subscribe('net.client.socket', connected)
+  t.teardown(() => unsubscribe('net.client.socket', connected))
   const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
   const sent = { to: 'bob@theirs.example', subject: 's', body: 'b' }
   const { messageId } = await send(app, operator, await inbox('ann'), sent, 'once')
   const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
   const carried = deliver(app, entry!)
   await until('the other server has stalled', () => hasStalled)
+  await until('all that it said before is read', () =>
+    clients.some(({ remotePort, bytesRead }) => remotePort === mxPort && bytesRead === peer.bytesSaid),
+  )
   await app.courier.close()
   await carried
   const rows = await app.store.read

@@ -51,6 +51,8 @@ export interface ScriptedPeer {
   readonly most: number
   /** Where the last connection came from. */
   readonly lastFrom: string | undefined
+  /** How many bytes the connections that stand were told. */
+  readonly bytesSaid: number
   /** Until no connection stands. */
   ended(): Promise<void>
   close(): Promise<void>
@@ -206,6 +208,9 @@ export async function startPeer(
     },
     get lastFrom() {
       return lastFrom
+    },
+    get bytesSaid() {
+      return [...sockets].reduce((sum, { bytesWritten }) => sum + bytesWritten, 0)
     },
     ended: () => (sockets.size === 0 ? Promise.resolve() : new Promise(resolve => waiting.push(resolve))),
     async close() {
