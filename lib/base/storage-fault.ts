@@ -1,9 +1,15 @@
-/** Another process (mailboxctl, a backup) has written to the database for longer than a write waits for its turn. */
+/**
+ * Somebody has written to the database for longer than a write waits for its turn: another process (mailboxctl, a backup), or a thread of
+ * this one whose fsync hangs.
+ */
 export class StorageLocked extends Error {
   override readonly name = 'StorageLocked'
 
   constructor(options: ErrorOptions) {
-    super('another program keeps the database locked: try it again, or end that program', options)
+    super(
+      'another program, or a slow disk, keeps the database locked: try it again, or end that program',
+      options,
+    )
   }
 }
 

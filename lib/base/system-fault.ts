@@ -21,7 +21,10 @@ const advice: readonly (readonly [code: string, text: string, of?: 'machine'])[]
   ['SQLITE_NOTADB', damaged(), 'machine'],
   ['SQLITE_IOERR', failing, 'machine'],
   ['EIO', failing, 'machine'],
-  ['SQLITE_BUSY', 'another program keeps the database locked: try it again, or end that program'],
+  [
+    'SQLITE_BUSY',
+    'another program, or a slow disk, keeps the database locked: try it again, or end that program',
+  ],
   ['EMFILE', 'too many files are open: allow more (LimitNOFILE= of the unit, ulimit -n)', 'machine'],
   ['ENOENT', 'it is not there: look at how it is written'],
   ['ENOTDIR', 'a part of that path is a file'],

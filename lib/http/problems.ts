@@ -30,7 +30,8 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
       const passing = passingProblem(error)
       if (passing) {
         const about = { err: error, method: context.method, path: context.path }
-        if (error instanceof StorageContended) log.warn(about, 'request met others in the database')
+        if (error instanceof StorageContended || error instanceof StorageLocked)
+          log.warn(about, 'request met others in the database')
         // That of the disk is told once, however many ask.
         else if (!isDiskFull(error)) log.error(about, 'request could not be done now')
         return answer(context, passing)
@@ -63,7 +64,10 @@ function passingProblem(error: unknown): Problem | undefined {
     )
   if (error instanceof StorageUnreachable || error instanceof StorageContended) return databaseOut(error)
   if (!(error instanceof StorageLocked)) return undefined
-  return new Problem('unavailable', 'Another program keeps the database locked. Try again shortly.')
+  return new Problem(
+    'unavailable',
+    'Another program, or a slow disk, keeps the database locked. Try again shortly.',
+  )
 }
 
 function answerProblem(context: Context, problem: Problem): void {
