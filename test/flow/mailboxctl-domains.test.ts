@@ -53,6 +53,16 @@ t.test('the queue is held, released and cancelled by what options say', async t 
   })
   const sure = await callCtl(dir, 'queue', 'retry', '--inbox', inbox.id, '--yes')
   t.match(sure, { code: 0, stdout: /^retry: 1 of 1 delivery\n$/ })
+  const handled = async (...args: string[]) => (await callCtl(dir, 'queue', ...args)).stdout
+  t.equal(
+    await handled('hold', '--inbox', inbox.id, '--yes'),
+    'hold: 1 of 1 delivery, and all that comes new (mailboxctl queue holds)\n',
+  )
+  t.equal(await handled('hold', '--inbox', inbox.id, '--yes'), 'hold: 0 of 1 delivery\n', 'again')
+  t.equal(
+    await handled('release', '--inbox', inbox.id, '--yes'),
+    'release: 1 of 1 delivery, and what comes new is held no more\n',
+  )
   t.match((await callCtl(dir, 'queue', 'flush')).stdout, /^1 delivery is due now; /)
   for (const words of ['queue why', 'queue show']) {
     t.match(

@@ -62,11 +62,20 @@ t.test('a disk that is full is told to who asks for the health as to who sends',
 
 t.test('who asks for the health is told in time that a server does not answer', async t => {
   const { app } = await startApi(t)
-  const store = { ...app.store, dialect: 'postgres', write: () => new Promise(() => {}) }
-  await t.rejects(requireHealth(Object.create(app, { store: { value: store } })), {
+  let writes = 0
+  const write = () => {
+    writes++
+    return new Promise(() => {})
+  }
+  const store = { ...app.store, dialect: 'postgres', write }
+  const unreached: typeof app = Object.create(app, { store: { value: store } })
+  const told = {
     code: 'unavailable',
     message: 'The server of the database does not answer. Try again shortly.',
-  })
+  }
+  const asked = [1, 2].map(() => requireHealth(unreached))
+  for (const one of asked) await t.rejects(one, told)
+  t.equal(writes, 2, 'each tries for itself, for another connection may come through')
 })
 
 t.test(
