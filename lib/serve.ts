@@ -138,7 +138,7 @@ async function run(
     }
     writeText(
       'stdout',
-      daemon.isNew ? await welcomeFirst(daemon.app, endpoints) : welcomeBack(daemon.app, endpoints),
+      await (daemon.isNew ? welcomeFirst(daemon.app, endpoints) : welcomeBack(daemon.app, endpoints)),
     )
   }
   const failure = await Promise.race([toStop, daemon.failed])

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package-root.ts'
-import { firstMailboxName } from '../core/account/first-inbox.ts'
+import { findFirstInbox, firstMailboxName } from '../core/account/first-inbox.ts'
 import { createInbox } from '../core/account/inboxes.ts'
 import { createKey } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
@@ -58,15 +58,25 @@ Reply to the newest one:
 `
 }
 
-/** What later starts say. */
-export function welcomeBack(app: App, { smtp, baseUrl }: LocalEndpoints): string {
+/** What later starts say: the same, but for the key, of which nothing is kept that could be shown. */
+export async function welcomeBack(app: App, { smtp, submission, baseUrl }: LocalEndpoints): Promise<string> {
+  const inbox = await findFirstInbox(app)
+  const ctl = ctlOf(app)
   return `
 mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
 
   SMTP     ${smtp}
-  API      ${baseUrl}/v1          (read about it at ${baseUrl}/docs)
-  inboxes  ${ctlOf(app)} inbox list
-  keys     ${ctlOf(app)} key create  (the first one was shown at the first start)
+  sending  ${submission}  (SMTP with STARTTLS: the inbox is the user, the key its password)
+  API      ${baseUrl}/v1  (read about it at ${baseUrl}/docs)
+  inboxes  ${ctl} inbox list
+
+Paste into a shell of yours:
+
+  export API=${baseUrl}/v1${inbox ? ` INBOX=${inbox.id}` : ''}
+
+The key was shown at the first start. This makes another:
+
+  export KEY=$(${ctl} --json key create | sed -n 's/.*"token": *"\\([^"]*\\)".*/\\1/p')
 
 `
 }

@@ -36,7 +36,7 @@ const allows = `style-src 'sha256-${hash('sha256', style, 'base64')}'`
 export const homePage: Page = {
   method: 'get',
   path: '/',
-  handle: async ({ app }) => page(app, await findFirstInbox(app)),
+  handle: async ({ app }) => page(app, (await findFirstInbox(app))?.address),
 }
 
 function page(app: App, inbox: string | undefined): PageAnswer {
