@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
@@ -47,12 +47,26 @@ function made(): Made | undefined {
   }
 }
 
+/** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */
+const keptMs = 86_400_000
+
+/** Takes away what former builds left. @param parts the files of this one, by their path in the directory */
+function removeFormer(parts: readonly string[]): void {
+  const isNew = new Set(parts)
+  for (const name of globSync('**/*.js{,.LEGAL.txt}', { cwd: outdir })) {
+    const path = join(outdir, name)
+    if (!isNew.has(name) && statSync(path).mtimeMs < Date.now() - keptMs) rmSync(path)
+  }
+}
+
 const sources = hashOfSources()
 const there = made()
 if (there?.sources === sources) {
   if (outdir !== dist) for (const name of there.parts) cpSync(join(dist, name), join(outdir, name))
+  removeFormer(there.parts)
 } else {
   const { parts } = await import('./build.ts')
   if (outdir === dist)
     writeFileSync(record, JSON.stringify({ sources, parts, contents: hashOf(dist, parts) } satisfies Made))
+  removeFormer(parts)
 }

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parse, type Token, tokTypes } from 'acorn'
@@ -244,9 +244,6 @@ const programs: readonly BuildOptions[] = [
   },
 ]
 
-/** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */
-const keptMs = 86_400_000
-
 async function buildProgram(program: BuildOptions): Promise<string[]> {
   const { metafile, outputFiles } = await build({
     ...program,
@@ -296,8 +293,3 @@ const outputs = new Set(built.flat().map(path => resolve(root, path)))
 writeFileSync(join(outdir, 'build-id'), `${buildId([...outputs])}\n`)
 /** The files of this build, by their path in the directory. */
 export const parts = [...outputs, join(outdir, 'build-id')].map(path => relative(outdir, path)).sort()
-const builtAtMs = statSync(join(outdir, 'bin/mailboxd.js')).mtimeMs
-for (const file of globSync('**/*.js', { cwd: outdir })) {
-  const path = join(outdir, file)
-  if (!outputs.has(path) && statSync(path).mtimeMs < builtAtMs - keptMs) rmSync(path)
-}

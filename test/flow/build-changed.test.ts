@@ -1,4 +1,13 @@
-import { appendFileSync, cpSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { runProgram } from '../support/program.ts'
@@ -53,6 +62,17 @@ t.test('what is built of the same sources is not bundled again, and what is not 
     globSync('**/*', { cwd: inTree('copy') }).sort(),
     ['bin', 'bin/program.js', 'build-id'],
     'a copy has what this build made',
+  )
+  const twoDaysAgo = new Date(Date.now() - 172_800_000)
+  for (const name of ['bin/program.js', 'build-id', 'chunks/older.js', 'chunks/older.js.LEGAL.txt']) {
+    if (name.startsWith('chunks')) write(`dist/${name}`, '')
+    utimesSync(inTree(`dist/${name}`), twoDaysAgo, twoDaysAgo)
+  }
+  await build(false, 'of a build two days ago')
+  t.strictSame(
+    globSync('**/*.*', { cwd: inTree('dist') }).sort(),
+    ['bin/program.js', 'chunks/former.js'],
+    'what an older build left is taken away, but for what a daemon may be running yet',
   )
   for (const name of [
     'lib/room/source.ts',
