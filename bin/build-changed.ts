@@ -65,6 +65,8 @@ if (there?.sources === sources) {
   if (outdir !== dist) for (const name of there.parts) cpSync(join(dist, name), join(outdir, name))
   removeFormer(there.parts)
 } else {
+  // Said before the bundler is loaded: whoever starts a fresh clone would wait for most of a minute without a word.
+  process.stderr.write('mailboxd is built from its sources, which takes up to a minute\n')
   const { parts } = await import('./build.ts')
   if (outdir === dist)
     writeFileSync(record, JSON.stringify({ sources, parts, contents: hashOf(dist, parts) } satisfies Made))

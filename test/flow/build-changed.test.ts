@@ -14,7 +14,8 @@ import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
 /** In the place of bin/build.ts, which takes long: of two files one has what its source says. */
-const bundler = `import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+const bundler = `console.error('bundled')
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const outdir = process.argv[2] ?? join(root, 'dist')
@@ -44,9 +45,12 @@ t.test('what is built of the same sources is not bundled again, and what is not 
   const run = async (...args: string[]) => {
     const { code, stderr } = await runProgram(process.execPath, [inTree('bin/build-changed.ts'), ...args])
     t.equal(code, 0, stderr)
+    return stderr
   }
   const build = async (isBundled: boolean, what: string, ...args: string[]) => {
-    await run(...args)
+    const said = await run(...args)
+    const words = /^mailboxd is built from its sources, which takes up to a minute\nbundled\n$/
+    t.match(said, isBundled ? words : /^$/, 'it says so before it bundles')
     if (isBundled) expected++
     t.equal(readFileSync(inTree('times'), 'utf8'), 'built '.repeat(expected), what)
     t.equal(
