@@ -64,11 +64,14 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
         )
       }
       giveToDaemon(path, config.data_dir)
-      const isStarted = startService(path)
+      const reason = startService(path)
+      const isStarted = reason === undefined
       const start = `mailboxd --config ${path}`
-      const toStart = isStarted ? undefined : (asOwner(config.data_dir, start) ?? start)
+      const state = isStarted
+        ? 'mailboxd runs.'
+        : `mailboxd was not started (${reason}): ${asOwner(config.data_dir, start) ?? start}`
       const made = await withApp({ config: path }, app => makeFirst(app, inbox), { mayMake: true })
-      ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, toStart, made))
+      ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, state, made))
       if (!wait) return
       const found = await withApp({ config: path }, app => diagnose(app, undefined, untilNextAsk))
       ctl.output().say(found, () => tellDiagnosis(found))
@@ -149,15 +152,17 @@ function contradictions(given: SetupAnswers, config: ReturnType<typeof parseConf
     )
 }
 
-/** Starts the service where systemd runs and its unit is there; gives whether it did. @throws Error when it does not start */
-function startService(path: string): boolean {
+/** Starts the service where systemd runs and its unit is there; gives the reason where it did not. @throws Error when it does not start */
+function startService(path: string): string | undefined {
   const unit = '/usr/lib/systemd/system/mailboxd.service'
-  if (path !== systemConfigPath || process.getuid?.() !== 0) return false
-  if (!existsSync('/run/systemd/system') || !existsSync(unit)) return false
+  if (path !== systemConfigPath) return `the service of systemd is for ${systemConfigPath} alone`
+  if (process.getuid?.() !== 0) return 'only root starts the service of systemd'
+  if (!existsSync('/run/systemd/system')) return 'systemd does not run here'
+  if (!existsSync(unit)) return `there is no ${unit}`
   execFileSync('systemctl', ['start', 'mailboxd-smtp.socket', 'mailboxd-http.socket', 'mailboxd.service'], {
     stdio: 'inherit',
   })
-  return true
+  return undefined
 }
 
 interface Made {
@@ -198,7 +203,7 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
 function tell(
   path: string,
   isNew: boolean,
-  toStart: string | undefined,
+  state: string,
   { records, inbox, token, hostname, isOrdering, findings }: Made,
 ): string {
   const forms = records.map(({ type, name, value, priority }) =>
@@ -209,10 +214,11 @@ function tell(
       ...(priority === null ? [] : [`  priority  ${priority}`]),
     ].join('\n'),
   )
-  return `${isNew ? 'Wrote' : 'Kept'} ${path}. ${toStart === undefined ? 'mailboxd runs.' : `mailboxd was not started: ${toStart}`}
+  const ctl = path === systemConfigPath ? 'mailboxctl' : `mailboxctl --config ${path}`
+  return `${isNew ? 'Wrote' : 'Kept'} ${path}. ${state}
 
 inbox   ${inbox}
-key     ${token ?? 'there is one already; mailboxctl key create makes another'}${token ? '  (shown this once)' : ''}
+key     ${token ?? `there is one already; ${ctl} key create makes another`}${token ? '  (shown this once)' : ''}
 
 Publish these records, as lines of a zone file:
 
@@ -222,6 +228,6 @@ or each in a form of your DNS provider:
 
 ${forms.join('\n\n')}
 
-The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.${isOrdering ? `\nThe CA finds this machine by the A record of ${hostname}: until it is there the first order of a certificate fails, and it is made again as\nsoon as it is (mailboxctl tls list).` : ''}
-Then: mailboxctl dns check --wait${findings.length > 0 ? `\n\n${tellFindings(findings)}` : ''}`
+The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.${isOrdering ? `\nThe CA finds this machine by the A record of ${hostname}: until it is there the first order of a certificate fails, and it is made again as\nsoon as it is (${ctl} tls list).` : ''}
+Then: ${ctl} dns check --wait${findings.length > 0 ? `\n\n${tellFindings(findings)}` : ''}`
 }

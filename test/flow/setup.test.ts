@@ -80,12 +80,17 @@ t.test(
         ...said,
       ])
       t.match(ofNobody.stderr, '')
-      t.match(ofNobody.stdout, `mailboxd was not started: runuser -u nobody -- mailboxd --config ${config}\n`)
+      t.match(
+        ofNobody.stdout,
+        `mailboxd was not started (the service of systemd is for /etc/mailboxd/mailboxd.toml alone): runuser -u nobody -- mailboxd --config ${config}\n`,
+      )
     }
     const again = await setup(...said)
     t.equal(again.code, 0, again.stderr)
     t.match(again.stdout, /Kept .*mailboxd\.toml/)
-    t.match(again.stdout, /there is one already/)
+    t.match(again.stdout, `there is one already; mailboxctl --config ${file} key create makes another`)
+    t.match(again.stdout, `(mailboxctl --config ${file} tls list)`)
+    t.match(again.stdout, `Then: mailboxctl --config ${file} dns check --wait`)
     t.notMatch(again.stdout, /certificate_self_signed/, 'a CA gives it')
     const late = await setup('setup', '--submission', '--acme', 'https://other.test/directory')
     t.match(late, {
