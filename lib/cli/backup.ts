@@ -71,7 +71,7 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   const progress = createProgress(!ctl.isJson())
   let report: BackupReport
   try {
-    const base = baseHandle && (await openBackup(baseHandle.createReadStream()))
+    const base = baseHandle && (await openNamed(baseHandle.createReadStream(), basePath!))
     await base?.rest.return(undefined)
     report = await breakable(signal =>
       makeBackup({
@@ -185,11 +185,11 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
 
 /** @throws BackupFault with the name of what is none */
 async function openNamed(source: Readable, file: string): Promise<OpenedBackup> {
+  const name = file === '-' ? 'the standard input' : file
   try {
-    return await openBackup(source)
+    return await openBackup(source, name)
   } catch (error) {
     if (!(error instanceof BackupFault)) throw error
-    const name = file === '-' ? 'the standard input' : file
     throw new BackupFault(`${name} is no backup of mailboxd, or not whole: ${error.message}`, {
       cause: error.cause,
     })

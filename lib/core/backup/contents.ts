@@ -44,6 +44,8 @@ export function rawOfName(name: string): string | undefined {
 }
 
 export interface OpenedBackup {
+  /** What it is called in what is said of it. */
+  readonly name: string
   readonly head: BackupHead
   /** The large raws that its database points to, by id. */
   readonly files: ReadonlySet<string>
@@ -55,7 +57,7 @@ export interface OpenedBackup {
  * Begins to read a backup: what it is and which files belong to it stand at its beginning.
  * @throws BackupFault
  */
-export async function openBackup(source: Readable): Promise<OpenedBackup> {
+export async function openBackup(source: Readable, name: string): Promise<OpenedBackup> {
   const rest = readArchive(source)
   const head = await headOf(await textOf(await nextFile(rest, names.head)))
   const files = new Set<string>()
@@ -66,7 +68,7 @@ export async function openBackup(source: Readable): Promise<OpenedBackup> {
       throw new BackupFault(`the archive names more than ${limits.backupFiles} files`)
     files.add(id)
   }
-  return { head, files, rest }
+  return { name, head, files, rest }
 }
 
 async function nextFile(archive: AsyncGenerator<ArchivedFile>, name: string): Promise<ArchivedFile> {

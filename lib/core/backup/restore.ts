@@ -149,14 +149,11 @@ async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Pro
   const restored = new Set<string>()
   const arriving = arrivingPath(dataDir)
   for (const backup of chain) {
-    const isNewest = backup === newest
-    for await (const file of backup.rest) {
-      const to = placeOf(file, { dataDir, arriving, isNewest, files, restored })
-      if (to === undefined) file.content.resume()
-      else await writeDurably(file, to)
+    const places = { dataDir, arriving, isNewest: backup === newest, files, restored }
+    await takeFrom(backup, places, () => {
       signal.throwIfAborted()
       told('files', restored.size, files.size)
-    }
+    })
   }
   told('checking', 0, 1)
   if (!existsSync(arriving)) throw new BackupFault(`the backup is not whole: it has no ${names.database}`)
@@ -186,6 +183,21 @@ interface Places {
   readonly isNewest: boolean
   readonly files: ReadonlySet<string>
   readonly restored: Set<string>
+}
+
+/** Puts what is needed of a backup where it goes. @throws BackupFault with its name */
+async function takeFrom({ name, rest }: OpenedBackup, places: Places, taken: () => void): Promise<void> {
+  try {
+    for await (const file of rest) {
+      const to = placeOf(file, places)
+      if (to === undefined) file.content.resume()
+      else await writeDurably(file, to)
+      taken()
+    }
+  } catch (error) {
+    if (!(error instanceof BackupFault)) throw error
+    throw new BackupFault(`${name}: ${error.message}`, { cause: error.cause })
+  }
 }
 
 /** Where a file of an archive goes; undefined when it is of no use any more. @throws BackupFault when it is none of ours */

@@ -76,7 +76,7 @@ async function restored(
   try {
     const { signal } = new AbortController()
     await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), signal, told: () => {} }, [
-      await openBackup(createReadStream(path)),
+      await openBackup(createReadStream(path), path),
     ])
   } finally {
     if (!existsSync(join(place, 'mailboxd.sqlite'))) t.strictSame(readdirSync(place), [], 'nothing is left')
