@@ -2,6 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
+import { receive } from '../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../lib/core/inbound/receiver.ts'
+import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
 import { until } from '../support/until.ts'
@@ -45,6 +48,27 @@ t.test('what is stored is what was sent, dots and all', async t => {
     const stored = (await messages()).at(-1)!
     t.equal((await raw(stored)).toString(), nothing.slice(0, -3).replace('..', '.'))
   }
+})
+
+t.test('the log has the address that brought a message, and none where an inbox here did', async t => {
+  const { app, port, inbox, log } = await openDoor(t)
+  await inbox('ann')
+  const content = 'Subject: x\r\n\r\nx\r\n'
+  const dialog = await greetedDialog(port)
+  await dialog.envelope('bob@example.net', 'ann@ours.example')
+  t.match(await dialog.data(content), { code: 250 })
+  await receive(createReceiver(app), {
+    sessionId: 'delivery',
+    mailFrom: 'bea@ours.example',
+    recipients: [await resolveRecipient(app, 'ann@ours.example')],
+    content: { kind: 'memory', bytes: Buffer.from(content) },
+    peer: { kind: 'local' },
+  })
+  const received = log.filter(({ msg }) => msg === 'message received')
+  t.match(received, [
+    { mailFrom: 'bob@example.net', remoteAddress: '127.0.0.1' },
+    { mailFrom: 'bea@ours.example', remoteAddress: undefined },
+  ])
 })
 
 t.test('content that comes in any chunks is the same', async t => {

@@ -36,6 +36,7 @@ export async function receive(receiver: Receiver, arrival: Arrival): Promise<str
   receiver.log.info(
     {
       sessionId: arrival.sessionId,
+      ...(arrival.peer.kind === 'smtp' && { remoteAddress: arrival.peer.remoteAddress }),
       messageIds: ids,
       mailFrom: arrival.mailFrom,
       rcptTos: arrival.recipients.map(recipient => recipient.rcptTo),
