@@ -1,4 +1,4 @@
-import { accessSync, constants, readdirSync, type Stats, statSync } from 'node:fs'
+import { accessSync, constants, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join, sep } from 'node:path'
 
@@ -18,6 +18,27 @@ export function nameOfUser(): string {
     return userInfo().username
   } catch {
     return String(process.getuid?.())
+  }
+}
+
+/** Of its login: its name where /etc/group has it, for that of nobody is nogroup, and of others users; a number is as good. */
+function nameOfGroup(): string {
+  const id = loginGroup()
+  try {
+    const groups = readFileSync('/etc/group', 'utf8')
+      .split('\n')
+      .map(line => line.split(':'))
+    return groups.find(([, , number]) => number === id)?.[0] ?? id
+  } catch {
+    return id
+  }
+}
+
+function loginGroup(): string {
+  try {
+    return String(userInfo().gid)
+  } catch {
+    return String(process.getgid?.())
   }
 }
 
@@ -95,7 +116,7 @@ function tell(
 function pasteOf(path: string, rights: Rights, dataDir: string | undefined): string {
   const me = nameOfUser()
   if (dataDir !== undefined && isIn(dataDir, path)) return `chown -R ${me}: ${dataDir}`
-  if (rights === 'r' || rights === 'x') return `chgrp ${me} ${path} && chmod g+${rights} ${path}`
+  if (rights === 'r' || rights === 'x') return `chgrp ${nameOfGroup()} ${path} && chmod g+${rights} ${path}`
   return `chown ${me}: ${path}`
 }
 
@@ -106,8 +127,7 @@ function tellMissing(path: string): Forbidden {
 }
 
 function pasteOfNew(directory: string): string {
-  const me = nameOfUser()
-  return `install -d -m 700 -o ${me} -g ${me} ${directory}`
+  return `install -d -m 700 -o ${nameOfUser()} -g ${nameOfGroup()} ${directory}`
 }
 
 /** What an installation has in its data directory, one of which is there from the first start on. */

@@ -1,7 +1,7 @@
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { readFirstLine } from '../base/first-line.ts'
-import { findForbidden, forbiddenOf, nameOfUser, tellForbidden } from '../base/forbidden.ts'
+import { findForbidden, forbiddenOf, tellForbidden } from '../base/forbidden.ts'
 import { tellNotRunning } from '../base/system-fault.ts'
 import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
@@ -39,9 +39,9 @@ export async function checkConfigFile(source: string): Promise<Found> {
     return { faults: [], warnings: [] }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'it can not be read'
-    const user = nameOfUser()
-    const message = `the daemon, which runs as ${user}, can not read this file (${code}). As root: chgrp ${user} ${source} && chmod 640 ${source}, and let ${user} enter its folder`
-    const found = [{ path: '', message }]
+    const forbidden = forbiddenOf(error, undefined)
+    const how = forbidden ? `: ${tellForbidden(forbidden)}` : ''
+    const found = [{ path: '', message: `the daemon can not read this file (${code})${how}` }]
     return source === systemConfigPath ? { faults: found, warnings: [] } : { faults: [], warnings: found }
   }
 }

@@ -66,8 +66,18 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   const unread = await check()
   t.equal(unread.code, 0, 'it may be one that is tried out')
   t.match(JSON.parse(unread.stdout).warnings, [
-    { path: '', message: /runs as \S+, can not read this file \(EACCES\)\. As root: chgrp/ },
+    {
+      path: '',
+      message: new RegExp(`^the daemon can not read this file \\(EACCES\\): .* As root: chgrp ${daemonId} `),
+    },
   ])
+  // The group of nobody is called otherwise, and what is said is to be pasted.
+  for (const path of [dataDir, own.key, inner.key]) chownSync(path, 65_534, 65_534)
+  const { message } = JSON.parse((await check()).stdout).warnings[0]
+  const mended = await runProgram('sh', ['-c', message.split(' As root: ')[1]])
+  t.equal(mended.code, 0, mended.stderr)
+  t.match(JSON.parse((await check()).stdout), { warnings: [] })
+  for (const path of [dataDir, own.key, inner.key]) chownSync(path, daemonId, daemonId)
   chmodSync(config, 0o644)
 
   const s3 = join(dir, 's3')
