@@ -79,7 +79,7 @@ allow_networks = ["127.0.0.0/8"]
     ids: createIds(systemClock),
     log: createLog('error'),
     random: Math.random,
-    mayMovePort: () => false,
+    chosenBy: setting => setting,
     sockets: { smtp: [], submission: [], submissions: [], http: [] },
   })
   const inboxes: Inbox[] = []

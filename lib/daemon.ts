@@ -54,7 +54,7 @@ export interface DaemonParts {
   readonly logStyle?: LogStyle
   readonly random: () => number
   /** As in lib/doors.ts. */
-  mayMovePort(setting: string): boolean
+  chosenBy(setting: string): string | undefined
   /** Sockets that the service manager passed on, by their descriptors. */
   readonly sockets: PassedSockets
 }

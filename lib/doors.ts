@@ -18,8 +18,8 @@ export interface Listening {
   readonly addresses: readonly string[]
   /** Sockets that the service manager passed on: they are open already, and stay so when this process ends. */
   readonly descriptors: readonly number[]
-  /** Whether another port may be listened on when that of a setting is taken (local mode). */
-  mayMovePort(setting: string): boolean
+  /** What chose the port of a setting, as it is told of; undefined: nobody did, and another one may be listened on when it is taken (local mode). */
+  chosenBy(setting: string): string | undefined
   readonly log: Log
   /** The setting, as it is told of. */
   readonly setting: string
@@ -28,7 +28,7 @@ export interface Listening {
 /**
  * Opens a door: takes the sockets that were passed on, and listens on each address that none of these is.
  * @returns where it listens, in the order of the setting first
- * @throws Error of node:net, for a port that is taken with who has it
+ * @throws Error of node:net with what chose the port, for one that is taken with who has it
  */
 export async function openDoor(door: Door, listening: Listening): Promise<Endpoint[]> {
   const { addresses, descriptors, log, setting } = listening
@@ -60,7 +60,7 @@ export async function openDoor(door: Door, listening: Listening): Promise<Endpoi
 export async function openSmtp(
   door: SmtpDoor,
   { smtp, submission }: Config,
-  parts: Pick<Listening, 'mayMovePort' | 'log'> & { readonly sockets: PassedSockets },
+  parts: Pick<Listening, 'chosenBy' | 'log'> & { readonly sockets: PassedSockets },
 ): Promise<{ readonly smtp: readonly Endpoint[]; readonly submission: readonly Endpoint[] }> {
   const open = (
     one: Door,
@@ -79,20 +79,16 @@ function isEveryAddress(every: string, host: string): boolean {
   return host.includes(':') ? every === '::' : every === '0.0.0.0'
 }
 
-async function listenOrMove(
-  door: Door,
-  host: string,
-  port: number,
-  { mayMovePort, setting, log }: Listening,
-) {
+async function listenOrMove(door: Door, host: string, port: number, { chosenBy, setting, log }: Listening) {
   try {
     return await door.listen(host, port)
   } catch (error) {
-    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
-    if (!isTaken) throw error
-    const holder = tellPortHolder(port)
-    if (!mayMovePort(setting)) {
-      error.message += holder
+    if (!(error instanceof Error && 'code' in error)) throw error
+    const isTaken = error.code === 'EADDRINUSE'
+    const holder = isTaken ? tellPortHolder(port) : ''
+    const chosen = chosenBy(setting)
+    if (!isTaken || chosen !== undefined) {
+      error.message += `${holder}; ${chosen ?? setting} names it`
       throw error
     }
     log.warn({ host, port }, `the port is taken${holder}; another one is used`)

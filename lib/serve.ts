@@ -73,7 +73,7 @@ export async function serve(
     clock: systemClock,
     ids: createIds(systemClock, config.database === undefined ? undefined : limits.nodeClockMs),
     random: Math.random,
-    mayMovePort: (setting: string) => isLocal && !isChosen(given, setting),
+    chosenBy: (setting: string) => (isLocal ? chosenOption(given, setting) : setting),
     sockets: manager.sockets,
   }
   const { toStop, outOfTime } = hearSignals(log)
@@ -102,10 +102,10 @@ async function localConfigOf({ data, port, smtpPort }: DaemonArguments): Promise
 
 const loopback = '127.0.0.1'
 
-/** Whether the port of this setting was said: then it is that one or none. */
-function isChosen({ port, smtpPort }: DaemonArguments, setting: string): boolean {
-  if (setting === 'http.listen') return port !== undefined
-  return setting === 'smtp.listen' && smtpPort !== undefined
+/** The option that said the port of this setting: then it is that one or none. */
+function chosenOption({ port, smtpPort }: DaemonArguments, setting: string): string | undefined {
+  if (setting === 'http.listen') return port === undefined ? undefined : '--port'
+  return setting === 'smtp.listen' && smtpPort !== undefined ? '--smtp-port' : undefined
 }
 
 /** Starts the daemon and stops it when it is asked to; gives the exit code. */

@@ -177,7 +177,7 @@ t.test('config check misses the key that secrets are sealed with', async t => {
     findings.find(({ code }) => code === 'port_taken'),
     {
       subject: taken,
-      message: new RegExp(`listens there by \\S+ \\(process ${process.pid}\\)`),
+      message: new RegExp(`listens there by \\S+ \\(process ${process.pid}\\), .* \\(smtp\\.listen\\)$`),
       paste: `ss -ltnp 'sport = :${(other.address() as AddressInfo).port}'`,
     },
   )

@@ -44,7 +44,7 @@ servers = ["127.0.0.1:9"]
     ids: createIds(systemClock),
     log: createLog('info', { write: line => void said.push(JSON.parse(line)) }),
     random: Math.random,
-    mayMovePort: () => false,
+    chosenBy: setting => setting,
     sockets: { smtp: [], submission: [], submissions: [], http: [] },
   })
 }

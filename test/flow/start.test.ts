@@ -47,11 +47,18 @@ t.test('a port that is taken is said in a sentence', { skip: isOnServers }, asyn
   t.match(
     second.stderr,
     new RegExp(
-      `^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort} by mailboxd\\.js \\(process ${daemon.process.pid}\\).*: end that program .*, or give mailboxd another port\n$`,
+      `^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort} by mailboxd\\.js \\(process ${daemon.process.pid}\\); smtp\\.listen names it .*: end that program .*, or give mailboxd another port\n$`,
       'm',
     ),
   )
   t.notMatch(second.stderr, /\n\s+at /, 'without a stack')
+  const local = await run('--data', join(dir, 'local'), '--smtp-port', String(daemon.smtpPort))
+  t.equal(local.code, 1)
+  t.match(local.stderr, /; --smtp-port names it \(EADDRINUSE\): /, 'in local mode an option chose it')
+  const elsewhere = config.replace(`["127.0.0.1:${daemon.smtpPort}"]`, '["192.0.2.1:2525"]')
+  writeFileSync(join(dir, 'mailboxd.toml'), elsewhere)
+  const third = await run('--config', join(dir, 'mailboxd.toml'))
+  t.match(third.stderr, /192\.0\.2\.1:2525; smtp\.listen names it \(EADDRNOTAVAIL\): this machine does not/)
   t.equal(await daemon.end('SIGINT'), 0, 'SIGINT ends as SIGTERM does')
 })
 
