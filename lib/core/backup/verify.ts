@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import { createSecretBox } from '../../base/secret-box.ts'
 import { isBlobId } from '../../blob/blob-id.ts'
 import type { Blobs } from '../../blob/blobs.ts'
 import { type Db, isServer } from '../../store/dialect/dialect.ts'
@@ -12,11 +13,13 @@ import { isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files
 import { findStrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
 import { openReader } from '../../store/open.ts'
+import { findSecretKey } from '../../store/secrets.ts'
+import { readNextKey, readSecretKey, SecretKeyFault } from '../app/secret-key.ts'
 import { names, rawOfName } from './contents.ts'
 
 /** Something that contradicts what was promised. */
 export interface Finding {
-  /** What was looked at: an invariant, `integrity` of the database or `files`. */
+  /** What was looked at: an invariant, `integrity` of the database, `secrets` or `files`. */
   readonly check: string
   readonly promise: string
   /** The id of what breaks it. */
@@ -57,7 +60,7 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
     await requireCurrentSchema(read)
     // An hour is for the sweep, which may be late.
     const since = isoAfter(clock.now(), -(parts.eventsKeptMs - 3_600_000))
-    const findings: Finding[] = [...damage, ...strange]
+    const findings: Finding[] = [...damage, ...strange, ...(await findKeyFaults(dataDir, read))]
     for (const [index, invariant] of invariants.entries()) {
       const { name: check, promise } = invariant
       const rows = await findBroken(read, invariant, since, limits.verifyFindings)
@@ -92,6 +95,29 @@ function lookAtFile(path: string): { readonly damage: Finding[]; readonly strang
     found,
   }))
   return { damage, strange }
+}
+
+/** What the secrets in the rows can not be opened by: without their key no daemon starts. */
+async function findKeyFaults(dataDir: string, read: Db): Promise<Finding[]> {
+  const known = await findSecretKey(read)
+  const found = known && (await keyFaultOf(dataDir, known.id))
+  if (found === undefined) return []
+  // They may have been put under another key between the two looks.
+  if ((await findSecretKey(read))?.id !== known!.id) return findKeyFaults(dataDir, read)
+  const promise = 'the key that the secrets in the database are sealed under is there'
+  return [{ check: 'secrets', promise, subject: 'secrets.key', found }]
+}
+
+async function keyFaultOf(dataDir: string, keyId: string): Promise<string | undefined> {
+  try {
+    const keys = await Promise.all([readSecretKey(dataDir), readNextKey(dataDir)])
+    const ids = keys.flatMap(key => (key === undefined ? [] : [createSecretBox(key).keyId]))
+    if (ids.includes(keyId)) return undefined
+    return ids.length === 0 ? 'is missing' : `is another key: ${ids[0]} in place of ${keyId}`
+  } catch (error) {
+    if (!(error instanceof SecretKeyFault)) throw error
+    return `can not be used: ${error.message}`
+  }
 }
 
 /** Rows without their file, and files without a row. */

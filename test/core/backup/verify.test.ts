@@ -138,4 +138,18 @@ t.test('verify tells each promise that is broken, and nothing where none is', as
   writeSync(file, bytes, 0, bytes.length, middle)
   closeSync(file)
   t.match(await look(), [{ check: 'integrity' }], 'a page that is damaged')
+
+  fresh()
+  const key = join(dir, 'secrets.key')
+  for (const [text, found] of [
+    ['00'.repeat(32), /^is another key: \S+ in place of \S+$/],
+    ['00', /^can not be used: .* is damaged: /],
+    [undefined, /^is missing$/],
+  ] as const) {
+    rmSync(key)
+    if (text !== undefined) writeFileSync(key, text)
+    t.match(await look(), [{ check: 'secrets', subject: 'secrets.key', found }])
+  }
+  copyFileSync(join(daemon.dataDir, 'secrets.key'), `${key}.next`)
+  t.strictSame(await look(), [], 'a change of the key that was cut off before its last step')
 })
