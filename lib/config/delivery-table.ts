@@ -84,10 +84,10 @@ export const deliveryTable = table('How mail goes out.', {
         description: 'Domains, "*.example.org" for all below one, "*" for every one.',
       }),
       host: Type.Optional(
-        text('domain', {
+        text('smarthost', {
           examples: ['smtp.example.net'],
           description:
-            'The smarthost. It must prove this name by a certificate, unless tls is "plain". Without it, the mail servers of the recipient\'s domain.',
+            'The smarthost, by a name that DNS has. It must prove this name by a certificate, unless tls is "plain". Without it, the mail servers of the recipient\'s domain.',
         }),
       ),
       port: number({
@@ -124,7 +124,7 @@ export const deliveryTable = table('How mail goes out.', {
       fallback: flag({
         default: false,
         description:
-          "Whether the mail servers of the recipient's domain are tried when the smarthost does not answer.",
+          "Whether the mail servers of the recipient's domain are tried when the smarthost can not be reached or does not answer, which takes port 25; without it such mail waits for the smarthost. What the smarthost refuses is refused.",
       }),
     },
   ),

@@ -1,5 +1,13 @@
 import { nearestWord } from '../base/spelling.ts'
-import { allSettings, allTables, isGroup, type Setting, type Table, typeInWords } from './declaration.ts'
+import {
+  allSettings,
+  allTables,
+  type Declaration,
+  isGroup,
+  type Setting,
+  type Table,
+  typeInWords,
+} from './declaration.ts'
 import type { Config } from './schema.ts'
 import { tomlLine, writeToml } from './toml.ts'
 
@@ -31,7 +39,18 @@ function describeSetting({ path, declaration, meaning, isRequired }: Setting): s
     declaration.default === undefined ? '' : `default ${inToml(declaration.default)}`,
     declaration.local === undefined ? '' : `in local mode ${inToml(declaration.local)}`,
   ]
-  return `${path}\n${wrap('    ', facts.filter(fact => fact !== '').join('; '))}${wrap('    ', meaning)}`
+  const inside = insideOf(declaration).map(one => wrap('      ', one))
+  return `${path}\n${wrap('    ', facts.filter(fact => fact !== '').join('; '))}${wrap('    ', meaning)}${inside.join('')}`
+}
+
+/** What stands in each table of a list of tables, and its meaning; nothing of other settings. */
+function insideOf({ items }: Declaration): string[] {
+  if (items === undefined || !isGroup(items)) return []
+  return Object.entries(items.properties).map(([name, { description, default: byDefault }]) =>
+    [`${name}: ${description}`, ...(byDefault === undefined ? [] : [`(default ${inToml(byDefault)})`])].join(
+      ' ',
+    ),
+  )
 }
 
 const inToml = (value: unknown) => tomlLine('value', value).replace('value = ', '')
@@ -55,7 +74,8 @@ function exampleSetting(setting: Setting): string {
   const standing = isRequired ? 'required' : byDefault === undefined || isTableList ? 'example' : 'default'
   const lines = isTableList ? exampleTable(setting) : [tomlLine(name, byDefault ?? examples?.[0])]
   const text = lines.map(line => `${isRequired ? '' : '#'}${line}\n`).join('')
-  return `${wrap('# ', meaning)}${wrap('# ', `(${typeInWords(declaration)}; ${standing})`)}${text}`
+  const inside = insideOf(declaration).map(one => wrap('#   ', one))
+  return `${wrap('# ', meaning)}${wrap('# ', `(${typeInWords(declaration)}; ${standing})`)}${inside.join('')}${text}`
 }
 
 /** One table of a list of tables, as it stands in a file. */

@@ -22,7 +22,8 @@ export function writtenDomain(text: string): string {
 
 /** A fully qualified host name in A-label form, as RFC 5321 §2.3.5 asks; lower case, so that it compares by `===`. */
 function domainFault(text: string): string | undefined {
-  if (ipVersion(text.replace(/^\[(.*)\]$/, '$1'))) return 'must be a host name, not an IP address'
+  if (ipVersion(text.replace(/^\[(.*)\]$/, '$1')))
+    return 'must be a host name, not an IP address: write the name that leads there, such as "mail.example.com"'
   const labels = text.split('.')
   const isName = labels.every(part => label.test(part)) && text.length <= 253
   if (isName && labels.length === 1) return 'must be a full name with its domain, such as "mail.example.com"'
@@ -30,6 +31,13 @@ function domainFault(text: string): string | undefined {
   const repaired = writtenDomain(text)
   if (repaired !== text && domainFault(repaired) === undefined) return `must be written "${repaired}"`
   return 'must be a host name: letters, digits and hyphens, in parts with dots between, such as "mail.example.com"'
+}
+
+/** A server that is looked up in DNS and nowhere else, and that proves this name. */
+function smarthostFault(text: string): string | undefined {
+  const fault = domainFault(text)
+  if (fault === undefined || (ipVersion(text) === 0 && text.includes('.'))) return fault
+  return 'must be a full name that DNS has an address of, such as "smtp.example.net", and no IP address or "localhost": for a server on this machine give a name of yours whose A record is 127.0.0.1'
 }
 
 const userFault = (text: string) =>
@@ -172,6 +180,7 @@ function originFault(text: string): string | undefined {
 /** Every form of text that a setting can ask for by `format`. */
 export const formats = {
   domain: { title: 'host name', fault: domainFault },
+  smarthost: { title: 'host name', fault: smarthostFault },
   user: { title: 'name of a user', fault: userFault },
   'domain-pattern': { title: 'domain, or "*"', fault: domainPatternFault },
   path: { title: 'absolute path', fault: pathFault },

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { packageRoot } from '../../lib/base/package-root.ts'
-import { allSettings, allTables, typeInWords } from '../../lib/config/declaration.ts'
+import { allSettings, allTables, isGroup, typeInWords } from '../../lib/config/declaration.ts'
 import { describeConfig, exampleConfig, nearestSetting, printConfig } from '../../lib/config/describe.ts'
 import { ConfigFault, configFaultExitCode, type Fault } from '../../lib/config/fault.ts'
 import { type Config, loadConfig, localConfig, parseConfig } from '../../lib/config/load.ts'
@@ -242,6 +242,17 @@ t.test('every setting is described, with its type, meaning and default', async t
     describeConfig('hostname'),
     /^hostname\n {4}host name; required; [^\n]+\n {4}This server's own name/,
   )
+  for (const { path, declaration } of allSettings) {
+    const { items } = declaration
+    if (items === undefined || !isGroup(items)) continue
+    for (const [name, { description }] of Object.entries(items.properties)) {
+      const [told, shown] = [describeConfig(path) ?? '', exampleConfig().replaceAll('#   ', '')].map(text =>
+        text.replace(/\s+/g, ' '),
+      )
+      t.ok(told?.includes(`${name}: ${description}`), `${path}: ${name} in a table of the list is described`)
+      t.ok(shown?.includes(`${name}: ${description}`), `${path}: ${name}, in the example, too`)
+    }
+  }
   t.equal(describeConfig('smtp.max_siz'), undefined)
   t.equal(describeConfig(''), undefined)
   t.equal(nearestSetting('smtp.max_siz'), 'smtp.max_size')
