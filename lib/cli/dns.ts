@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { limits } from '../base/limits.ts'
 import type { App } from '../core/app/app.ts'
 import { type Diagnosis, diagnoseDomain, type Finding } from '../core/domains/diagnosis.ts'
+import { hasLocalName } from '../core/domains/local-name.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { writeText } from './terminal.ts'
@@ -39,7 +40,8 @@ export async function diagnose(
 ): Promise<Diagnosis> {
   for (;;) {
     const found = await diagnoseDomain(app, name ?? app.config.account_domain)
-    if (!pause || found.domain.status === 'verified') return found
+    // In local mode it is never verified.
+    if (!pause || found.domain.status === 'verified' || hasLocalName(app.config)) return found
     writeText('stderr', `waiting for ${awaited(found).join(', ')} …\n`)
     await pause()
   }

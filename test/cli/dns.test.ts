@@ -35,6 +35,21 @@ t.test('who waits waits for errors beside the records, too', async t => {
   t.strictSame([found.domain.status, errorsOf(found), pauses], ['verified', [], 1])
 })
 
+t.test('in local mode DNS is not asked, nothing is to be published, and nobody waits', async t => {
+  const { app, domain } = await published(t)
+  const { config } = app
+  const delivery = { ...config.delivery, mode: 'capture' }
+  const local: App = Object.create(app, {
+    config: { value: { ...config, hostname: 'mailboxd.localhost', delivery } },
+  })
+  const found = await diagnose(local, domain.id, async () => void t.fail('it waits for what never comes'))
+  t.match(found, {
+    domain: { domain: 'theirs.example', status: 'pending' },
+    findings: [{ level: 'hint', code: 'local_name', subject: 'mailboxd.localhost', paste: null }],
+  })
+  t.match(tellDiagnosis(found), /^theirs\.example is pending: 0 errors, 0 warnings, 1 hint\n/)
+})
+
 t.test('of a domain that DNS says nothing about nobody says that it is verified', async t => {
   const { app, dns, domain } = await published(t)
   dns.set(address, 'PTR', ['mail.ours.example'])

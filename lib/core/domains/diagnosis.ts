@@ -19,6 +19,7 @@ import type { App } from '../app/app.ts'
 import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
 import { hostRecords, knowsForeign } from './host-records.ts'
+import { hasLocalName } from './local-name.ts'
 import { isNeeded, shown } from './present.ts'
 
 export { type Finding, finding }
@@ -43,6 +44,13 @@ export interface Diagnosis {
  * @throws Problem `not_found`, `domain_under_review`
  */
 export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Diagnosis> {
+  if (hasLocalName(opened.config)) {
+    const row = await getRowByName(opened, nameOrId)
+    return {
+      domain: await shown(opened, opened.store.read, row),
+      findings: [isLocal(opened.config.hostname)],
+    }
+  }
   const dns = createAuthoritativeDns(opened.dns)
   const app: App = Object.create(opened, { dns: { value: dns } })
   const known = await getRowByName(app, nameOrId)
@@ -89,6 +97,12 @@ export function diagnosisOf(domain: DiagnosedDomain, findings: readonly Finding[
   const isGood = domain.status === 'verified' || domain.status === 'unknown'
   const isRefused = isGood && findings.some(({ level }) => level === 'error')
   return { domain: isRefused ? { ...domain, status: 'not_well' } : domain, findings }
+}
+
+function isLocal(hostname: string): Finding {
+  const message =
+    'this is local mode: its name means this machine to everybody (RFC 6761), so no mail comes here from elsewhere, DNS was not asked, and no records are to be published. On a server mailboxctl setup asks for a name and a domain of yours, and says what to publish'
+  return finding('hint', 'local_name', hostname, message)
 }
 
 type CheckedRecords = Awaited<ReturnType<typeof runDomainCheck>>

@@ -1,0 +1,6 @@
+import type { Config } from '../../config/load.ts'
+
+/** Whether this is local mode: nobody elsewhere can look its name up (RFC 6761 §6.3), and no mail leaves. */
+export function hasLocalName({ hostname, delivery }: Config): boolean {
+  return delivery.mode === 'capture' && hostname.endsWith('.localhost')
+}
