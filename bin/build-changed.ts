@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { cpSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { systemClock } from '../lib/base/clock.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -55,7 +56,7 @@ function removeFormer(parts: readonly string[]): void {
   const isNew = new Set(parts)
   for (const name of globSync('**/*.js{,.LEGAL.txt}', { cwd: outdir })) {
     const path = join(outdir, name)
-    if (!isNew.has(name) && statSync(path).mtimeMs < Date.now() - keptMs) rmSync(path)
+    if (!isNew.has(name) && statSync(path).mtimeMs < systemClock.now().getTime() - keptMs) rmSync(path)
   }
 }
 
