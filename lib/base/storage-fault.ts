@@ -18,8 +18,12 @@ export class DiskFailed extends Error {
   override readonly name = 'DiskFailed'
 }
 
-/** What a server that is there is short of, by the SQLSTATE in which it says so: insufficient_resources and its kin, system errors. */
+/** A commit of which no standby is known to have it. */
+export const unreplicated = 'UNREPLICATED'
+
+/** What keeps a server that is there from it, by the SQLSTATE in which it says so (insufficient_resources and its kin, system errors) or a code of ours. */
 const shortages: Readonly<Record<string, string>> = {
+  [unreplicated]: 'The server of the database was kept from having its standby keep what was written.',
   '53100': 'The disk of the database is full.',
   '53200': 'The server of the database has no memory left.',
   '53300': 'The server of the database has too many connections.',

@@ -5,7 +5,7 @@ import type { Held } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Send } from '../transactions/connection.ts'
-import { createServers, requirePrimary, Standby, toldOf } from './servers.ts'
+import { createServers, requirePrimary, Standby, toldOf, Unreplicated } from './servers.ts'
 import { type Judge, judgeSame, OldPrimary, OtherServer } from './timeline.ts'
 
 /** What a process must hold while it asks a server for anything. */
@@ -129,7 +129,13 @@ export function reachedOver({ url, options, hold, judge, failed = () => {} }: Re
         try {
           hold?.requireSteady()
           gather()
-          return await client.query({ text, values: [...values], ...(name !== undefined && { name }) })
+          const answer = await client.query({
+            text,
+            values: [...values],
+            ...(name !== undefined && { name }),
+          })
+          if (unreplicated.has(client)) throw new Unreplicated()
+          return answer
         } catch (met) {
           // One that fails before the server has planned it leaves those without a plan that were sent behind it: they fail for the same.
           const error = (hasCode(met, noPlan) && name !== undefined && failures.get(name)) || met
@@ -146,6 +152,13 @@ export function reachedOver({ url, options, hold, judge, failed = () => {} }: Re
     end: () => pool.end(),
   }
 }
+
+/**
+ * Connections over which a commit was confirmed that no standby has: somebody ended its wait (pg_cancel_backend). The server says so by a
+ * warning, in the language of its messages and with a code of no meaning, from the function of this name.
+ */
+const unreplicated = new WeakSet<pg.ClientBase>()
+const waitsForStandby = 'SyncRepWaitForLSN'
 
 /** Ends a connection at once: `end` waits for the answers to what was asked over it. */
 function cutOff(client: pg.Client): void {
@@ -174,7 +187,12 @@ function openPool(
     async onConnect(client) {
       open.add(client as pg.Client)
       client.once('end', () => open.delete(client as pg.Client))
-      await requirePrimary(client, connectionString, judge)
+      client.on('notice', ({ routine }) => {
+        if (routine === waitsForStandby) unreplicated.add(client)
+      })
+      // Whatever others have set for this role: what is missing of a commit is said by a warning.
+      const heard = client.query('set client_min_messages = warning')
+      await Promise.all([heard, requirePrimary(client, connectionString, judge)])
     },
   })
   // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
@@ -213,7 +231,7 @@ const hasCode = (error: unknown, code: string) =>
 /** Whether a failure is that of a server which is gone, or takes no writes. */
 export function isOutage(error: unknown): error is Error {
   if (!(error instanceof Error)) return false
-  if (error instanceof Standby || error instanceof OldPrimary || error instanceof OtherServer) return true
+  if ([Standby, OldPrimary, OtherServer, Unreplicated].some(outage => error instanceof outage)) return true
   if (!('code' in error) || error.code === undefined) return sentences.test(error.message)
   return systemCodes.includes(String(error.code)) || serverCodes.test(String(error.code))
 }

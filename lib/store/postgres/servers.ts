@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Held, Timeline } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { StorageUnreachable, unreplicated } from '../../base/storage-fault.ts'
 import { type Judge, OldPrimary } from './timeline.ts'
 
 /**
@@ -55,6 +55,18 @@ export class Standby extends Error {
 
   constructor() {
     super('it is a standby of another server, and takes no writes')
+  }
+}
+
+/** A commit was confirmed that no standby has: it is lost when one takes over now. */
+export class Unreplicated extends Error {
+  override readonly name = 'Unreplicated'
+  readonly code = unreplicated
+
+  constructor() {
+    super(
+      'somebody ended a commit while it waited for its standby (pg_cancel_backend), which may not have it',
+    )
   }
 }
 

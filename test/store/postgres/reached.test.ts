@@ -1,7 +1,10 @@
+import pg from 'pg'
 import t from 'tap'
 import { openPostgres } from '../../../lib/store/postgres/pool.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
+import { startPostgres } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
 
 t.test(
   'a connection that met an outage is given up, and one on which a statement failed is not',
@@ -65,5 +68,45 @@ t.test(
       isShortage: false,
     })
     release()
+  },
+)
+
+t.test(
+  'a commit whose wait for a synchronous standby somebody ended is none, and its connection is given up',
+  { skip: without('postgres') },
+  async t => {
+    const server = await startPostgres(['synchronous_standby_names=nobody'])
+    t.teardown(server.stop)
+    const admin = new pg.Client({ connectionString: server.url })
+    await admin.connect()
+    t.teardown(() => admin.end())
+    await admin.query('set synchronous_commit = local')
+    await admin.query('create table "one" ("id" int)')
+    // A role that is to hear of errors alone would not hear of it.
+    await admin.query('alter role all set client_min_messages = error')
+    const failed: string[] = []
+    const pool = openPostgres(server.url, 1, { failed: one => failed.push(one.message) })
+    t.teardown(pool.close)
+    const ended = `select pg_cancel_backend("pid") from pg_stat_activity where "wait_event" = 'SyncRep'`
+    const outage = {
+      name: 'StorageUnreachable',
+      sentence: 'The server of the database was kept from having its standby keep what was written.',
+    }
+    for (const statements of [
+      ['insert into "one" values (1)'],
+      ['begin', 'insert into "one" values (2)', 'commit'],
+    ]) {
+      const { send, release } = await pool.take()
+      const { rows } = await send('select pg_backend_pid() as pid')
+      const sent = Promise.all(statements.map(text => send(text)))
+      sent.catch(() => {})
+      await until('it waits', async () => (await admin.query(ended)).rows.length > 0)
+      await t.rejects(sent, outage)
+      release()
+      const again = await pool.take()
+      t.not((await again.send('select pg_backend_pid() as pid')).rows[0]!.pid, rows[0]!.pid)
+      again.release()
+    }
+    t.equal(failed.length, 2)
   },
 )
