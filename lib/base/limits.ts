@@ -36,8 +36,12 @@ export const limits = {
    */
   postgresWriters: 2,
   postgresBesideMs: 250,
-  /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
+  /**
+   * How long is rested before a lock that was lost with its connection is asked for again, how long writes of which nobody waits for the end
+   * may take when the store closes, and how long a connection may take to end.
+   */
   postgresAgainMs: 500,
+  postgresCloseMs: 3_000,
   postgresGoodbyeMs: 1_000,
   /** How long all writes must succeed before an outage of the database is told as over, when clients may ask again, and how long /health waits for a server, who brings mail or sends some. */
   outageSteadyMs: 5_000,

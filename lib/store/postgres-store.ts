@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
+import { inTime } from '../base/in-time.ts'
 import { limits } from '../base/limits.ts'
 import type { Meter } from '../base/meter.ts'
 import type { WriteDb } from './dialect/dialect.ts'
@@ -78,9 +79,8 @@ export function postgresStore(
     forgetOverwrittenSecrets: () => doAtLength(sql`vacuum full "account", "domain", "inbox"`),
     compact: () => doAtLength(sql`vacuum full`),
     async close() {
-      await writers.idle()
-      await placer.stop()
-      await bell.stop()
+      const done = writers.idle().then(placer.stop).then(bell.stop)
+      await inTime(done, limits.postgresCloseMs, () => {})
       await pool.close()
     },
   }

@@ -1,6 +1,6 @@
 import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
-import { isDiskFull } from '../../base/storage-fault.ts'
+import { isDiskFull, isStoragePassing } from '../../base/storage-fault.ts'
 import { createAddressGuard } from '../../courier/address-guard.ts'
 import { type AuthoritativeDns, createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
 import { findSigning } from '../../courier/encryption/zone-signing.ts'
@@ -15,6 +15,7 @@ import { zoneFile } from '../../mail/domain/records.ts'
 import type { Lookup } from '../../mail/signature/key.ts'
 import type { Domain, RecordPurpose } from '../../model/domain.ts'
 import { listNodes } from '../../store/nodes.ts'
+import type { DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
@@ -65,7 +66,7 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
     fetchPolicy: (domain: string) => fetchPolicy(app, domain),
   }
   const [checkedRecords, host, advice, signing] = await Promise.all([
-    checkRecords(app, known.id),
+    checkRecords(app, known),
     within(
       checkHost(names.hostname, lookup, { ownRecords, isForeign: knowsForeign(opened), otherNodes }),
       names.hostname,
@@ -74,12 +75,13 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
     within(adviseDomain(names, asked), names.domain, 'what stands beside the records'),
     within(checkSigning(app, dns, names.domain), names.domain, 'DNSSEC'),
   ])
-  const { row = known, unanswered: without, unansweredKeys } = checkedRecords ?? unchecked
+  const isWritten = 'row' in checkedRecords
+  const { row, unanswered: without, unansweredKeys } = isWritten ? checkedRecords : unchecked(known)
   const checked = await shown(app, app.store.read, row)
   const told = new Set(advice.filter(({ level }) => level === 'error').map(aboutOf))
-  const records = checkedRecords
+  const records = isWritten
     ? await tellAliases(findingsOf(checked, without, unansweredKeys), lookup)
-    : [notWritten(names.domain)]
+    : [checkedRecords]
   // What advice says of a record is closer than that it is wrong.
   const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(aboutOf(one))))
   const silent = dns.silentZones().map(isSilent)
@@ -108,24 +110,32 @@ function isLocal(hostname: string): Finding {
 type CheckedRecords = Awaited<ReturnType<typeof runDomainCheck>>
 
 /** What is known of the records of a domain whose check could not be written down. */
-const unchecked: Partial<CheckedRecords> & Omit<CheckedRecords, 'row'> = {
-  unanswered: [],
-  unansweredKeys: [],
-}
+const unchecked = (row: DomainRow): CheckedRecords => ({ row, unanswered: [], unansweredKeys: [] })
 
-/** Undefined where the disk has no room for what a check finds: the rest of a diagnosis writes nothing. */
-async function checkRecords(app: App, id: string): Promise<CheckedRecords | undefined> {
+/** What a check of the records finds; or that it could not be written down, in bounded time: the rest of a diagnosis writes nothing. */
+async function checkRecords(app: App, { id, domain }: DomainRow): Promise<CheckedRecords | Finding> {
+  const write: App['store']['write'] = work => inTime(app.store.write(work), limits.checkMs, tooLate)
   try {
-    return await runDomainCheck(app, id, true)
+    return await runDomainCheck(Object.create(app, { store: { value: { ...app.store, write } } }), id, true)
   } catch (error) {
-    if (!isDiskFull(error)) throw error
-    return undefined
+    if (isDiskFull(error))
+      return notWritten(domain, 'the disk is full', 'Make room (df -h), then check again')
+    if (!(error instanceof NotKept || isStoragePassing(error))) throw error
+    return notWritten(domain, error.message, 'Mend that, then check again')
   }
 }
 
-function notWritten(domain: string): Finding {
-  const message =
-    'the disk is full, so what a check of the records finds could not be written down, and nothing is said of them; the rest was looked at. Make room (df -h), then check again'
+class NotKept extends Error {
+  override readonly name = 'NotKept'
+}
+
+const tooLate = () => {
+  const message = `what is written was not kept within ${limits.checkMs / 1000} seconds (a disk that hangs, or a standby that a server waits for)`
+  return Promise.reject(new NotKept(message)) as never
+}
+
+function notWritten(domain: string, reason: string, advice: string): Finding {
+  const message = `${reason}, so what a check of the records finds could not be written down, and nothing is said of them; the rest was looked at. ${advice}`
   return finding('error', 'check_not_written', domain, message)
 }
 

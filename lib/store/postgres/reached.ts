@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { PostgresPool as KyselyPool } from 'kysely'
 import pg from 'pg'
 import type { Held } from '../../base/held-server.ts'
+import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Send } from '../transactions/connection.ts'
@@ -149,7 +150,13 @@ export function reachedOver({ url, options, hold, judge, failed = () => {} }: Re
       // Nothing here reads by a cursor, the other way to call it.
       return { query: query as never, release }
     },
-    end: () => pool.end(),
+    async end() {
+      const ended = pool.end()
+      // Whoever waits for what is asked over these has waited before: a server that hangs keeps no process from its end.
+      await inTime(ended, limits.postgresGoodbyeMs, () => {
+        for (const client of open) cutOff(client)
+      })
+    },
   }
 }
 

@@ -118,7 +118,7 @@ t.test('what stands in a zone of a stranger stays within a line', { skip: withou
   }
 })
 
-t.test('a disk without room: what a check finds is not written down, and the rest is told', async t => {
+t.test('a disk that is full or hangs: what a check finds is not written down, the rest is told', async t => {
   const resolver = await startDns({
     'theirs.example': { MX: [{ priority: 1, exchange: 'mx.before.example' }] },
   })
@@ -133,6 +133,14 @@ t.test('a disk without room: what a check finds is not written down, and the res
   t.notOk(about.includes('mx_invalid'), `of the records nothing is said: ${about}`)
   t.ok(findings.some(({ subject }) => subject === 'mail.ours.example'))
   t.equal(domain.status, 'pending')
+  const hung = { ...app.store, write: () => new Promise(() => {}) }
+  const late = await diagnoseDomain(Object.create(app, { store: { value: hung } }), id)
+  const [said] = late.findings.filter(({ code }) => code === 'check_not_written')
+  t.match(said, {
+    level: 'error',
+    message: /was not kept within 12 seconds .*, so what a check of the records finds/,
+  })
+  t.ok(late.findings.some(({ subject }) => subject === 'mail.ours.example'))
   const other = { ...app.store, write: () => Promise.reject(new Error('other')) }
   await t.rejects(diagnoseDomain(Object.create(app, { store: { value: other } }), id), { message: 'other' })
 })

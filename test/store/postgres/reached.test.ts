@@ -1,9 +1,12 @@
 import pg from 'pg'
 import t from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { openStore } from '../../../lib/store/open.ts'
 import { openPostgres } from '../../../lib/store/postgres/pool.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { startPostgres } from '../../support/postgres.ts'
+import { insertPodRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
 
 t.test(
@@ -108,5 +111,30 @@ t.test(
       again.release()
     }
     t.equal(failed.length, 2)
+  },
+)
+
+t.test(
+  'a store closes though a write, for which nobody waits any more, hangs on a standby that is gone',
+  { skip: without('postgres') },
+  async t => {
+    const server = await startPostgres([])
+    t.teardown(server.stop)
+    const store = await openStore(server.url, systemClock)
+    const admin = new pg.Client({ connectionString: server.url })
+    await admin.connect()
+    t.teardown(() => admin.end())
+    await admin.query(`alter system set synchronous_standby_names = 'nobody'`)
+    await admin.query('select pg_reload_conf()')
+    const waits = `select 1 from pg_stat_activity where "wait_event" = 'SyncRep'`
+    const written = store
+      .write(db => insertPodRow(db, { name: 'theirs' }))
+      .then(
+        () => 'kept',
+        () => 'given up',
+      )
+    await until('it waits', async () => (await admin.query(waits)).rows.length > 0)
+    await store.close()
+    t.equal(await written, 'given up')
   },
 )
