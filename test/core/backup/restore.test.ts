@@ -1,5 +1,13 @@
 import { once } from 'node:events'
-import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import Database from 'better-sqlite3'
@@ -229,3 +237,39 @@ t.test('small files are looked at, and a database must be there', async t => {
   const small = { 'secrets.key': text, node: 'abcdefgh01234567\n' }
   await t.resolves(restored(t, { harm: sealed, said: hasKey, small }))
 })
+
+t.test(
+  'who waits for a backup, or for its restore, is told of each step how far it is, to its end',
+  async t => {
+    const from = temporaryDir(t)
+    const blobs = await openDisk(from)
+    const store = await openStore(join(from, 'mailboxd.sqlite'), systemClock)
+    const createdAt = head.createdAt
+    for (const last of ['1', '2', '3']) {
+      const id = `01a20048-2643-7000-8000-00000000000${last}`
+      const spooled = join(from, last)
+      writeFileSync(spooled, 'x')
+      await blobs.keep(id, spooled)
+      await store.write(db => insertRaw(db, { id, sizeBytes: 1, content: null, createdAt }))
+    }
+    await store.close()
+    const steps: string[] = []
+    const told = (step: string, done: number, of: number) => void steps.push(`${step} ${done}/${of}`)
+    const { signal } = new AbortController()
+    const path = join(from, 'backup')
+    const output = createWriteStream(path)
+    await makeBackup({
+      ...{ dataDir: from, output, program: '0.1.0', clock: systemClock, ids: { next: () => 'x' } },
+      ...{ withKey: false, hasBucket: false, signal, told },
+    })
+    // How far the copy of the database is, is told now and then, where it takes long.
+    const made = steps.splice(0).filter(step => !step.startsWith('database'))
+    t.strictSame(made, ['files 1/3', 'files 2/3', 'files 3/3', 'writing 0/1', 'writing 1/1'])
+    const place = join(from, 'place')
+    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), signal, told }, [
+      await openBackup(createReadStream(path), path),
+    ])
+    const restored = ['files 1/3', 'files 2/3', 'files 3/3', 'files 3/3']
+    t.strictSame(steps, [...restored, 'checking 0/1', 'checking 1/1'])
+  },
+)
