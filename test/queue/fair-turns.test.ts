@@ -198,6 +198,33 @@ onEveryDatabase('a destination that fails is probed; all else for it waits untri
   t.equal((await findDestination(store.read, 'down.example'))?.failures, 0)
 })
 
+onEveryDatabase(
+  'a probe is made from the instant on at which it is due, and not before',
+  async (t, store) => {
+    const mine = setUp(store, 8)
+    const { turns, put, advance, clock } = mine
+    for (const [name, earlyMs] of [
+      ['of-what-comes-then.example', 0],
+      ['of-what-waits.example', 1],
+    ] as const) {
+      const old = numbered(name, 4)
+      await put(old, name)
+      for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails')
+      const { probeAt } = (await findDestination(store.read, name))!
+      advance(Date.parse(probeAt!) - clock.now().getTime() - earlyMs)
+      await put([`new at ${name}`], name)
+      if (earlyMs > 0) t.strictSame(await turns.claim(), [], 'a moment before')
+      advance(earlyMs)
+      const [probe, ...more] = await turns.claim()
+      t.ok(probe?.subjectId.includes(name))
+      t.strictSame(more, [])
+      for (const subjectId of [...old, `new at ${name}`])
+        await store.write(db => mine.queue.drop(db, subjectId))
+      await turns.end(probe!)
+    }
+  },
+)
+
 onEveryDatabase('old mail to who answers is not behind old mail to who may hang', async (t, store) => {
   const mine = setUp(store, 8)
   const { turns, put, advance } = mine
