@@ -9,9 +9,8 @@ import { type Judge, OldPrimary } from './timeline.ts'
  * connects to one.
  */
 function serversOf(url: string): readonly string[] {
-  const [, before = '', hosts, after = ''] =
-    /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(.*)$/s.exec(url) ?? []
-  return hosts === undefined ? [url] : hosts.split(',').map(host => `${before}${host}${after}`)
+  const [, before, hosts, after] = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(.*)$/s.exec(url)!
+  return hosts!.split(',').map(host => `${before}${host}${after}`)
 }
 
 /**
