@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { mock } from 'node:test'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
@@ -288,4 +289,50 @@ t.test('a body takes its share as it grows, and is refused where there is none',
     `${sizes}`,
   )
   await t.rejects(results[1]!, { code: 'unavailable' })
+})
+
+t.test('a body ends at its bound, whoever says or does not say how long it is', async t => {
+  const most = 100_000
+  const share = { take() {}, watch: () => () => {}, leave() {} }
+  const answers: string[] = []
+  const server = createServer((request, response) => {
+    // A promise: what is not taken at all is refused before anything is read.
+    const read = (async () => readBytes(request, most, share))()
+    read
+      .then(
+        body => answers.push(`${body.length}`),
+        error => answers.push(error.code),
+      )
+      .finally(() => response.end())
+  })
+  t.teardown(() => server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const send = async (body: Buffer, headers: Record<string, string>) => {
+    const asked = request({ port, host: '127.0.0.1', method: 'POST', headers, agent: false })
+    asked.on('error', () => {})
+    asked.end(body)
+    const [answer] = await once(asked, 'response')
+    answer.resume()
+    await once(answer, 'close')
+    return answers.splice(0).join()
+  }
+  const folds = { gzip: gzipSync, 'X-Gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync }
+  for (const size of [0, 1, most - 1, most, most + 1, 50 * most]) {
+    const body = Buffer.alloc(size, ' ')
+    const answer = size > most ? 'payload_too_large' : `${size}`
+    t.equal(await send(body, { 'content-length': `${size}` }), answer, `${size} bytes`)
+    t.equal(await send(body, { 'transfer-encoding': 'chunked' }), answer, `${size} bytes in chunks`)
+    for (const [encoding, fold] of Object.entries(folds)) {
+      const folded = fold(body)
+      const headers = { 'content-encoding': encoding, 'content-length': `${folded.length}` }
+      t.equal(await send(folded, headers), answer, `${size} bytes in ${encoding}`)
+      const half = folded.subarray(0, folded.length >> 1)
+      const cutOff = { ...headers, 'content-length': `${half.length}` }
+      if (size === most) t.equal(await send(half, cutOff), 'invalid_request', `half of ${encoding}`)
+    }
+  }
+  for (const encoding of ['zstd', 'gzip, br', 'compress'])
+    t.equal(await send(Buffer.from('x'), { 'content-encoding': encoding }), 'unsupported_media_type')
+  t.equal(await send(Buffer.from('x'), { 'content-encoding': 'Identity' }), '1')
 })
