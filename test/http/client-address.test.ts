@@ -35,3 +35,25 @@ t.test('a proxy says whom it had, and not whom that one claims to have had', asy
   t.equal(await from('::ffff:192.0.2.1'), '192.0.2.1')
   t.equal(await from(), '127.0.0.1')
 })
+
+t.test('a client that is gone before it is asked for has no address, and that is no fault', async t => {
+  const asked: string[] = []
+  const client = createClientAddress(address => {
+    asked.push(address)
+    return false
+  })
+  const server = createServer(async request => {
+    request.socket.destroy()
+    await once(request.socket, 'close')
+    asked.push(client(request))
+    server.emit('asked')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const isAsked = once(server, 'asked')
+  await t.rejects(fetch(`http://127.0.0.1:${port}/`))
+  await isAsked
+  t.strictSame(asked, ['', ''])
+})

@@ -264,6 +264,24 @@ t.test('scopes, and what is refused before it begins', async t => {
   t.strictSame(server.faults, [])
 })
 
+t.test('HEAD is answered and over: nobody reads events for it', async t => {
+  const server = await startApi(t)
+  const { app, port, token, faults } = server
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let said = ''
+  socket.setEncoding('latin1').on('data', more => {
+    said += more
+  })
+  socket.write(`HEAD /v1/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+  await until('the answer', () => said.endsWith('\r\n\r\n'))
+  t.notOk(app.readers.has({ type: 'message.sent', podId: null, inboxId: null }))
+  await until('its end', () => socket.readableEnded)
+  t.match(said, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nContent-Type: text\/event-stream; charset=utf-8\r\n/i)
+  t.match(said, /\r\nConnection: close\r\n/i)
+  t.strictSame(faults, [])
+})
+
 t.test('it says that it is alive, and ends with the server', async t => {
   const server = await startApi(t)
   const feed = await follow(server)
