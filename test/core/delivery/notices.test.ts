@@ -297,6 +297,37 @@ t.test('what is known is told after a while, and the rest later, in few notices'
   t.strictSame(await groups(), [2, 4], 'and once, whoever tells it')
 })
 
+t.test('a delay of which others are waited for is told once, unless it is over by then', needed, async t => {
+  for (const [end, told] of [
+    ['451 4.3.0 later', ['delayed']],
+    ['250 2.1.5 ok', []],
+    ['550 5.1.1 nobody of that name', []],
+  ] as const) {
+    let RCPT = '451 4.3.0 later'
+    const { submit, deliverAll, notices, wait, app } = await setUp(t, { RCPT: () => RCPT })
+    await submit('<ann@ours.example>', ...paths(2, 'NOTIFY=DELAY'))
+    const rows = await app.store.read.selectFrom('delivery').select(['id', 'recipient']).execute()
+    const [bob, untried] = rows.toSorted((one, other) => (one.recipient < other.recipient ? -1 : 1))
+    await app.store.write(db => app.queue.hold(db, untried!.id))
+    await deliverAll()
+    wait(limits.delayNoticeMs + 1)
+    await deliverAll()
+    RCPT = end
+    const entry = await app.store.read
+      .selectFrom('queueEntry')
+      .selectAll()
+      .where('subjectId', '=', bob!.id)
+      .executeTakeFirstOrThrow()
+    await app.store.write(db => app.queue.hurry(db, entry))
+    await deliverAll()
+    t.same(await notices(), [], 'the other one is about to be tried')
+    wait(limits.noticeGatherMs)
+    await tellDueNotices(app)
+    const actions = (await notices()).map(({ groups }) => groups[1].Action)
+    t.strictSame(actions, told, end)
+  }
+})
+
 t.test('where a bound against loops keeps a notice out it is told when that is over', needed, async t => {
   const { submit, deliverAll, notices, wait, app } = await setUp(t, { RCPT: '550 5.1.1 nobody of that name' })
   for (let n = 0; n < limits.replyLoopMessages + 5; n++) {
