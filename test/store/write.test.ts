@@ -1,9 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
+import { sql } from 'kysely'
 import t from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
+import { answering } from '../../lib/queue/standing.ts'
 import { addToDay, listDay } from '../../lib/store/daily-usage.ts'
-import { insertRow, insertRowOnce, putRow } from '../../lib/store/dialect/insert.ts'
+import { addRowsTo, insertRow, insertRowOnce, insertRows, putRow } from '../../lib/store/dialect/insert.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { findPod, insertPod } from '../../lib/store/pods.ts'
@@ -107,6 +109,38 @@ onEveryDatabase('a row is inserted, inserted once or put, each as it is asked', 
   await t.rejects(store.write(db => insertRow(db, 'idempotency', row('4'))))
   t.equal(await store.write(db => insertRowOnce(db, 'idempotency', row('5', 'other'), key)), true)
   t.strictSame(await bodies(), ['3', '5'])
+})
+
+onEveryDatabase('rows of one kind are inserted, or added to, all of them or none', async (t, store) => {
+  const updatedAt = '2026-01-02T03:04:05.678Z'
+  const rowsOf = (count: number) =>
+    Array.from({ length: count }, (_, n) => ({ ...answering(`d${n}.example`, updatedAt), failures: n }))
+  const failures = async () => {
+    const rows = await store.read.selectFrom('destination').select(['name', 'failures']).execute()
+    return rows.map(row => [row.name, row.failures]).sort()
+  }
+  const expected = (count: number, times: number) =>
+    rowsOf(count)
+      .map(row => [row.name, row.failures * times])
+      .sort()
+  const more = { failures: sql`"destination"."failures" + excluded."failures"` }
+  for (const count of [...Array(19).keys(), 31, 32, 33, 63, 64, 65, 80, 81, 96, 127, 128, 129, 200]) {
+    const rows = rowsOf(count)
+    const broken = [...rows.slice(1), ...rows.slice(-1)]
+    if (broken.length > 1)
+      await t.rejects(
+        store.write(db => insertRows(db, 'destination', broken)),
+        `${count}, one of them twice`,
+      )
+    t.strictSame(await failures(), [], `nothing of ${count} is left`)
+    await store.write(db => insertRows(db, 'destination', rows))
+    t.strictSame(await failures(), expected(count, 1), `${count} rows`)
+    await store.write(db => insertRows(db, 'destination', rowsOf(count + 1), ['name']))
+    t.strictSame(await failures(), expected(count + 1, 1), `those of ${count + 1} that are not there`)
+    await store.write(db => addRowsTo(db, 'destination', rowsOf(count + 1), ['name'], more))
+    t.strictSame(await failures(), expected(count + 1, 2), `${count + 1} that are added to`)
+    await store.write(db => db.deleteFrom('destination').execute())
+  }
 })
 
 onEveryDatabase('nobody sees what is not committed, and everybody sees what is', async (t, store) => {
