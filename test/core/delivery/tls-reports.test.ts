@@ -157,3 +157,23 @@ t.test('nobody is told where that is not set, or where no mail leaves', async t 
     t.same(await app.store.read.selectFrom('delivery').selectAll().execute(), [])
   }
 })
+
+t.test('a day about which DNS says nothing waits for another day, and no longer', async t => {
+  const dns = await startDns({})
+  t.teardown(() => dns.close())
+  dns.fail('_smtp._tls.silent.example', 'SERVFAIL')
+  const { app } = await openDoor(t, { dns: dns.server, toml: '[delivery]\nmode = "mx"\ntls_reports = true' })
+  const now = app.clock.now()
+  const [yesterday, dayBefore, ...older] = [1, 2, 3, 4].map(days => isoAfter(now, -days * 86_400_000))
+  const result = { policyDomain: 'silent.example', policyType: 'sts', type: 'success', host: 'mx' }
+  await app.store.write(async db => {
+    for (const at of [yesterday!, dayBefore!, ...older]) await countTlsResults(db, [result], at)
+  })
+  t.equal(await sendTlsReports(app), older.length)
+  const left = await listUnreported(app.store.read, isoAfter(now, 0).slice(0, 10), 10)
+  t.strictSame(
+    left.map(({ day }) => day),
+    [dayBefore!.slice(0, 10), yesterday!.slice(0, 10)],
+  )
+  t.equal(await sendTlsReports(app), 0)
+})

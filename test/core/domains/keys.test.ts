@@ -85,6 +85,30 @@ t.test('new keys are shown, then seen, then used; the old ones are kept for seve
   t.equal((await listDomainKeys(app.store.read, domain.id)).length, 1)
 })
 
+t.test('of a key that was never seen in DNS nothing is left when new ones are made', async t => {
+  const server = await setUp(t)
+  const { app, dns, domain } = server
+  const [unseen] = named(domain, 'dkim-ed25519')
+  publish(dns, { ...domain, records: domain.records.filter(one => one !== unseen) })
+  await verifyDomain(app, operator, domain.id)
+  const rotated = await rotateDomainKeys(app, 'mine.example')
+  t.notOk(rotated.records.some(({ name }) => name === unseen!.name))
+  const states = (await listDomainKeys(app.store.read, domain.id)).map(
+    ({ state, algorithm }) => `${algorithm} ${state}`,
+  )
+  t.strictSame(states.sort(), ['ed25519 next', 'rsa next'])
+  publish(dns, { ...rotated, records: [...rotated.records, unseen!] })
+  const used = await verifyDomain(app, operator, domain.id)
+  t.strictSame(
+    (await signatures(server, domain.id)).map(one => one.replace(/ mailboxd-\d{12}/, ' mailboxd-TIME')),
+    ['rsa-sha256 mailboxd-TIME pass', 'ed25519-sha256 mailboxd-TIMEe pass'],
+  )
+  t.strictSame(
+    named(used, 'dkim-previous').map(({ name }) => name),
+    ['mailboxd._domainkey.mine.example'],
+  )
+})
+
 t.test('on a schedule, once until they are used', async t => {
   const { app, dns, domain, clock } = await setUp(t, '[dkim]\nrotate_every = "30d"')
   publish(dns, domain)
