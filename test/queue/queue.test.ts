@@ -5,6 +5,7 @@ import { limits } from '../../lib/base/limits.ts'
 import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 import { type Kind, kinds, type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
+import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { membersOf } from '../support/members.ts'
@@ -375,6 +376,50 @@ onEveryDatabase(
     meeting.stop()
     const refused = meeting.end(db => meeting.done(db, again!))
     await t.rejects(refused, StorageUnreachable)
+  },
+)
+
+onEveryDatabase(
+  'who does work of a kind is told when some of it is put, hurried, released or freed',
+  async (t, store) => {
+    const { clock } = heldClock()
+    const queue = queueOf(store, clock)
+    const told: string[] = []
+    const ends = kinds.map(kind => queue.onPut(kind, () => told.push(kind)))
+    /** What is told of a write, when that is committed and no sooner. */
+    const toldOf = async (write: (db: WriteDb) => Promise<unknown>) => {
+      await store.write(async db => {
+        await write(db)
+        t.strictSame(told, [], 'nothing is committed yet')
+      })
+      return told.splice(0).sort()
+    }
+    for (const kind of kinds) {
+      t.strictSame(await toldOf(db => queue.put(db, [{ ...work(`${kind} a`), kind }])), [kind])
+      const [entry] = await queue.claim(kind, anything)
+      t.strictSame(told, [], 'what is claimed is told to nobody')
+      await store.write(db => queue.later(db, entry!, 60_000))
+      t.strictSame(told, [], 'nor what is for later')
+      t.strictSame(await toldOf(db => queue.hurry(db, entry!)), [kind], 'hurried')
+      await queue.claim(kind, anything)
+    }
+    t.strictSame(
+      await toldOf(db =>
+        queue.put(
+          db,
+          [...kinds, ...kinds].map((kind, n) => ({ ...work(`b${n}`), kind })),
+        ),
+      ),
+      kinds.toSorted(),
+      'each once',
+    )
+    await store.write(db => queue.hold(db, 'b0'))
+    t.strictSame(await toldOf(db => queue.release(db, 'b0', '2026-01-06T00:00:00.000Z')), ['delivery'])
+    const next = queueOf(store, clock, membersOf('one', 2))
+    t.equal(await next.recover(), kinds.length)
+    t.strictSame(told.splice(0).sort(), kinds.toSorted(), 'freed')
+    for (const end of ends) end()
+    t.strictSame(await toldOf(db => queue.put(db, [work('c')])), [])
   },
 )
 

@@ -33,6 +33,21 @@ t.test('ids of events follow the order of the writes, whatever the clocks say', 
   t.strictSame(faults, [])
 })
 
+t.test('who calls webhooks is told of an event at its commit, where there is a webhook to call', async t => {
+  const { app, inbox, record, faults } = await startWebhookApp(t)
+  const told: string[] = []
+  app.queue.onPut('webhook', () => told.push('webhook'))
+  app.store.onCommit('event', () => told.push('event'))
+  const { id } = await inbox('http://127.0.0.1:9/')
+  const { id: other } = await inbox(null)
+  told.length = 0
+  await record(other)
+  t.strictSame(told.splice(0), ['event'])
+  await record(id)
+  t.strictSame(told.splice(0).sort(), ['event', 'webhook'])
+  t.strictSame(faults, [])
+})
+
 let used = 0
 function countingFrom(start: string) {
   return {
