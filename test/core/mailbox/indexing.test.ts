@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createLog } from '../../../lib/base/log.ts'
@@ -129,6 +130,28 @@ onEveryDatabase(
     await again.stop()
   },
 )
+
+t.test('what goes wrong is in the log: each message, and what hinders all of it', async t => {
+  const lines: Record<string, unknown>[] = []
+  const log = createLog('info', { write: line => void lines.push(JSON.parse(line)) })
+  const troubles: readonly IndexTrouble[] = [
+    { messageId: 'one', why: 'SyntaxError' },
+    { why: 'the disk is full' },
+    { why: null },
+    { messageId: 'two', why: 'SyntaxError' },
+  ]
+  const keepIndex = (told: (trouble: IndexTrouble) => void) => {
+    for (const trouble of troubles) told(trouble)
+    return { stop: async () => {} }
+  }
+  startIndexing({ store: { keepIndex } as unknown as Store, log })
+  t.match(lines, [
+    { level: 'error', messageId: 'one', why: 'SyntaxError', count: 1, msg: /^a message can not be indexed/ },
+    { level: 'error', why: 'the disk is full', msg: /can not be kept up$/ },
+    { level: 'warn', msg: /is kept up again$/ },
+    { level: 'error', messageId: 'two', count: 2, msg: /^a message can not be indexed/ },
+  ])
+})
 
 onEveryDatabase(
   'one on which the write of many fails is found, and the others are there',

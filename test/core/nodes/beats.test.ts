@@ -50,19 +50,22 @@ function nodesOn(t: Test, store: Store) {
   async function pass(ms: number, ...left: string[]): Promise<void> {
     nowMs += ms
     const before = new Map(turns)
-    mock.timers.tick(limits.nodeBeatMs)
+    begin()
     const hasAll = () => [...before].every(([id, count]) => left.includes(id) || turns.get(id)! > count)
     while (!hasAll()) await nextTurn()
     // The next timer of each is set when its turn is over.
     await nextTurn()
   }
 
+  /** The turns begin. */
+  const begin = () => mock.timers.tick(limits.nodeBeatMs)
+
   async function passLong(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += limits.nodeBeatMs) await pass(limits.nodeBeatMs)
   }
 
   const beatOf = async (id: string) => (await findNode(store.read, id))!
-  return { start, cutOff, pass, passLong, beatOf }
+  return { start, cutOff, pass, passLong, begin, beatOf }
 }
 
 const nextTurn = () => new Promise(resolve => setImmediate(resolve))
@@ -152,3 +155,32 @@ onEveryDatabase(
     t.strictSame([one.isOver('two.1'), one.count], [true, 1])
   },
 )
+
+onEveryDatabase('one that was started again is heard anew, though its beat is the same', async (t, store) => {
+  const { start, cutOff, pass, passLong } = nodesOn(t, store)
+  const two = await start('two')
+  await start('one')
+  cutOff.add('one')
+  await passLong(limits.nodeGoneMs)
+  cutOff.delete('one')
+  await start('one')
+  cutOff.add('one')
+  await pass(limits.nodeBeatMs)
+  t.strictSame([two.isOver('one.1'), two.isOver('one.2'), two.count], [true, false, 2])
+  await passLong(limits.nodeGoneMs - limits.nodeBeatMs)
+  t.notOk(two.isOver('one.2'))
+  await pass(limits.nodeBeatMs)
+  t.strictSame([two.isOver('one.2'), two.count], [true, 1])
+})
+
+onEveryDatabase('one that leaves in the middle of a turn has none after it', async (t, store) => {
+  const { start, pass, begin, beatOf } = nodesOn(t, store)
+  const [one, two] = [await start('one'), await start('two')]
+  await pass(limits.nodeBeatMs)
+  begin()
+  await one.leave()
+  await pass(limits.nodeBeatMs, 'one')
+  await pass(limits.nodeBeatMs, 'one')
+  t.match(await beatOf('one'), { state: 'stopped', generation: 1 })
+  t.strictSame([two.isOver('one.1'), two.count], [true, 1])
+})

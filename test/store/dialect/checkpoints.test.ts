@@ -76,6 +76,28 @@ t.test('what begins the log anew, and waits for the disk, is never the thread th
   }
 })
 
+t.test(
+  'a log that is longer than it may be begins anew when nobody reads it, however long it is',
+  async t => {
+    const path = `${temporaryDir(t)}/test.sqlite`
+    const store = await openStore(path, systemClock)
+    await store.write(insertInstallation)
+    const checkpointer = openCheckpointer(path, { logBytes: bounds.logBytes, idleLooks: 2 })
+    t.teardown(async () => {
+      checkpointer.close()
+      await store.close()
+    })
+    checkpointer.look()
+    for (const times of [0.5, 2, 20]) {
+      await writeBytes(store, times * bounds.logBytes)
+      const isLong = statSync(`${path}-wal`).size > bounds.logBytes
+      t.equal(isLong, times > 1)
+      const { usedBytes } = checkpointer.look()!
+      t.equal(usedBytes === 0, isLong, `${times} times as long: ${usedBytes} bytes are in use`)
+    }
+  },
+)
+
 t.test('the log begins anew while writes go on, and its file stays short', async t => {
   const { store, told, logBytes } = await setUp(t)
   let isDone = false
