@@ -297,6 +297,14 @@ t.test('encoded words, parameters, Message-IDs', async t => {
     "attachment; filename*=%zz''a",
     "attachment; filename*=utf-8'en'a%",
     'inline; filename=a b c.txt',
+    // What has no value takes none from the next one.
+    'text/plain;; charset=utf-8',
+    'text/plain; flowed; charset=utf-8',
+    'text/plain; charset; charset=utf-8',
+    'text/plain; charset="utf-8" ; flowed ;name=a',
+    'attachment; filename; size=3',
+    'attachment; filename',
+    "attachment; filename*; filename*=utf-8''a",
     // Nothing stands between them but what must, and not even that.
     'text/plain;name="a";charset="utf-8";format=flowed',
     'text/plain;name="a"charset=utf-8 format=flowed',
