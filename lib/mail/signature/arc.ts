@@ -19,11 +19,11 @@ export type ArcChain = readonly ArcSet[] | 'fail'
 
 export interface ArcResult {
   readonly result: 'none' | 'pass' | 'fail'
-  /** Who made the newest set; empty without a valid chain, but for one whose newest seal could not be checked. */
+  /** Who made the newest set; empty without a valid chain, but for one whose newest set could not be checked. */
   readonly sealer: string
   /** What the newest set says that its maker found: the value of its ARC-Authentication-Results without `i=`. */
   readonly found: string
-  /** Whether DNS did not say the key of the newest seal: it failed for now, and perhaps not for good. */
+  /** Whether DNS did not say a key of the newest set: it failed for now, and perhaps not for good. */
   readonly isUnknown: boolean
 }
 
@@ -80,6 +80,8 @@ export async function checkArc(
   const said = { sealer: sealSignature.domain, found: resultsOf(newest.results) }
   const sealKey = await findKey(lookup, sealSignature)
   if (sealKey === 'temperror') return { ...said, result: 'fail', isUnknown: true }
+  // Whatever the other key is, it never passes.
+  if (typeof sealKey === 'string') return failed
   const messageKey = await findKey(lookup, messageSignature)
   if (messageKey === 'temperror') return { ...said, result: 'fail', isUnknown: true }
   if (typeof messageKey === 'string') return failed

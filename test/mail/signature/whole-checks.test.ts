@@ -242,21 +242,28 @@ t.test('a signature is checked in the order in which it costs', async t => {
 
 type Made = { results: string; message: string; seal: string }
 
+/** How a set is made otherwise. */
+interface Otherwise {
+  readonly cv?: string
+  readonly tags?: string
+  readonly s?: string
+  /** The key of its message signature, where that is not the one of its seal. */
+  readonly messageKey?: string
+  readonly wrong?: keyof Made
+}
+
 /** Rightly sealed sets, of which some are made otherwise. */
-function chainOf(
-  count: number,
-  otherwise: (i: number) => { cv?: string; tags?: string; s?: string; wrong?: keyof Made } = () => ({}),
-): Made[] {
+function chainOf(count: number, otherwise: (i: number) => Otherwise = () => ({})): Made[] {
   const sets: Made[] = []
   const bh = hash('sha256', 'hi\r\n', 'base64')
   let sealed = ''
   for (let i = 1; i <= count; i++) {
-    const { cv = i === 1 ? 'none' : 'pass', tags = '', s = 's1', wrong } = otherwise(i)
-    const who = `i=${i}; a=ed25519-sha256; d=d${i}.example; s=${s};`
+    const { cv = i === 1 ? 'none' : 'pass', tags = '', s = 's1', messageKey = s, wrong } = otherwise(i)
+    const who = (selector: string) => `i=${i}; a=ed25519-sha256; d=d${i}.example; s=${selector};`
     const results = `i=${i}; mx${i}.example; dmarc=pass`
-    const open = `${who} c=relaxed/relaxed; h=from;${tags} bh=${bh}; b=`
+    const open = `${who(messageKey)} c=relaxed/relaxed; h=from;${tags} bh=${bh}; b=`
     const message = `${open}${wrong === 'message' ? 'AAAA' : signed(`from:a@a.example\r\narc-message-signature:${open}`)}`
-    const openSeal = `${who} cv=${cv}; b=`
+    const openSeal = `${who(s)} cv=${cv}; b=`
     sealed += `arc-authentication-results:${results}\r\narc-message-signature:${message}\r\narc-seal:`
     const seal = `${openSeal}${wrong === 'seal' ? 'AAAA' : signed(`${sealed}${openSeal}`)}`
     sealed += `${seal}\r\n`
@@ -339,8 +346,34 @@ t.test('chains', async t => {
       (i: number) => (i === 3 ? { s: 'late' } : {}),
       'fail unknown d3.example mx3.example; dmarc=pass 1',
     ],
+    [
+      'the key of the newest message signature alone is late',
+      (i: number) => (i === 3 ? { messageKey: 'late' } : {}),
+      'fail unknown d3.example mx3.example; dmarc=pass 2',
+    ],
+    [
+      'that of the newest seal alone',
+      (i: number) => (i === 3 ? { s: 'late', messageKey: 's1' } : {}),
+      'fail unknown d3.example mx3.example; dmarc=pass 1',
+    ],
+    ['of an older message signature', (i: number) => (i === 2 ? { messageKey: 'late' } : {}), passes(3)],
+    [
+      'the key of the newest message signature is gone',
+      (i: number) => (i === 3 ? { messageKey: 'gone' } : {}),
+      'fail 2',
+    ],
+    [
+      'that of the newest seal is gone, and the other late',
+      (i: number) => (i === 3 ? { s: 'gone', messageKey: 'late' } : {}),
+      'fail 1',
+    ],
+    [
+      'that of the newest seal alone is gone',
+      (i: number) => (i === 3 ? { s: 'gone', messageKey: 's1' } : {}),
+      'fail 1',
+    ],
     ['an older key is late', (i: number) => (i === 2 ? { s: 'late' } : {}), 'fail 4'],
-    ['the newest key is gone', (i: number) => (i === 3 ? { s: 'gone' } : {}), 'fail 2'],
+    ['the newest key is gone', (i: number) => (i === 3 ? { s: 'gone' } : {}), 'fail 1'],
     ['an older key is gone', (i: number) => (i === 1 ? { s: 'gone' } : {}), 'fail 5'],
   ] as const)
     t.equal(await check(fieldsOf(chainOf(3, otherwise as Parameters<typeof chainOf>[1]))), wanted, what)
