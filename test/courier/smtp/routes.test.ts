@@ -6,7 +6,7 @@ import { findRoute, type Route, type Smarthost } from '../../../lib/courier/smtp
 import { writeIssuedCertificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/ports.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
-import { startPeer } from './scripted-peer.ts'
+import { type Script, startPeer } from './scripted-peer.ts'
 
 const certificate = await writeIssuedCertificate(t.testdir(), 'smarthost.example')
 const login = { user: 'me', password: async () => 'secret' }
@@ -29,6 +29,7 @@ async function setUp(
   smarthost: Partial<Smarthost> = {},
   more: Partial<Route> = {},
   isSecure = false,
+  script: Script = {},
 ) {
   const received: { user: string | undefined; isSecure: boolean; source: string }[] = []
   const port = await freePort('127.0.0.4')
@@ -57,7 +58,7 @@ async function setUp(
     fallsBack: false,
     ...more,
   }
-  const given = await loopback(t, [{}], { routes: [route], ca: certificate.root })
+  const given = await loopback(t, [script], { routes: [route], ca: certificate.root })
   given.dns.set('smarthost.example', 'A', ['127.0.0.4'])
   return { ...given, received, server }
 }
@@ -120,6 +121,30 @@ t.test('the mail servers of the domain where it does not answer, if the route sa
   t.match(await without.courier.carry(delivery(), raw), { result: 'transient', host: 'smarthost.example' })
   t.equal(without.peers[0]?.connections, 0)
   t.equal(peers[0]?.connections, 1)
+})
+
+t.test('what the domain says for good then counts more than that the smarthost was silent', async t => {
+  const silent = { result: 'transient', host: 'smarthost.example', code: undefined }
+  for (const [what, script, domain, outcome] of [
+    ['a refusal', { RCPT: '550 5.1.1 no such user' }, 'there', { result: 'permanent', enhanced: '5.1.1' }],
+    ['a host that takes no mail', { greeting: '521 5.3.2 no mail' }, 'there', silent],
+    ['a later', { RCPT: '450 4.2.0 later' }, 'there', { result: 'transient', code: 450 }],
+    [
+      'an end that may have been a delivery',
+      { message: { next: 'close' } },
+      'there',
+      { result: 'transient', enhanced: '4.4.2', host: 'mx1.there.example' },
+    ],
+    ['a domain without mail', {}, 'null', { result: 'permanent', enhanced: '5.1.10' }],
+    ['no domain', {}, 'no', { result: 'permanent', enhanced: '5.1.2' }],
+    ['DNS that fails', {}, 'late', { result: 'transient', enhanced: '4.4.3', showing: 'fails' }],
+  ] as const) {
+    const { courier, dns } = await setUp(t, {}, { fallsBack: true }, false, script)
+    dns.set('smarthost.example', 'A', ['127.0.0.3'])
+    dns.set('null.example', 'MX', [{ priority: 0, exchange: '' }])
+    dns.fail('late.example', 'SERVFAIL')
+    t.match(await courier.carry(delivery({ domain: `${domain}.example` }), raw), outcome, what)
+  }
 })
 
 t.test('a route with a source address, and other mail without it', async t => {
