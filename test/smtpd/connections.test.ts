@@ -1,9 +1,15 @@
 import { readdirSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
+import { createThrottles } from '../../lib/core/account/throttles.ts'
+import { createReceiver } from '../../lib/core/inbound/receiver.ts'
+import { createSubmissionDoor } from '../../lib/core/submission/door.ts'
+import { createSessions } from '../../lib/smtpd/sessions.ts'
+import { openCertificates } from '../../lib/tls/certificates.ts'
 import { startDns } from '../support/dns.ts'
 import { greetedDialog, openDialog, type SmtpDialog, type SmtpReply } from '../support/smtp-dialog.ts'
 import { openDoor, type TestDoor, type TestDoorSettings } from '../support/smtp-door.ts'
@@ -207,6 +213,65 @@ t.test(
     t.equal((await judged.reply()).code, 250, 'what waits for us is not sent away')
   },
 )
+
+t.test('whose message ended since he was found keeps his place until its reply', async t => {
+  const dns = await startDns({})
+  t.teardown(() => dns.close())
+  const { app, inbox, messages, dataDir } = await openDoor(t, { dns: dns.server })
+  await inbox('ann')
+  const { clock, log, config } = app
+  const { hostname } = config
+  const certificates = await openCertificates({ pairs: [], issued: undefined, dataDir, hostname, clock, log })
+  const sessions = createSessions({
+    receiver: createReceiver(app),
+    submission: createSubmissionDoor(app, createThrottles(app)),
+    certificates: certificates.current,
+    idleTimeoutMs: 60_000,
+    sessionTimeoutMs: 60_000,
+    dataTimeoutMs: 60_000,
+    maxMessages: 9,
+    takeMessage() {},
+    ended() {},
+  })
+  // Here the test says who was found, and when it is told to his session: in between his message may come to its end.
+  const names = ['judged', 'waiting']
+  const listener = createServer({ pauseOnConnect: true }, socket =>
+    sessions.take(
+      {
+        id: names.shift()!,
+        door: 'smtp',
+        remoteAddress: '127.0.0.1',
+        remotePort: socket.remotePort!,
+        localAddress: '127.0.0.1',
+        localPort: socket.localPort!,
+        isTrusted: false,
+      },
+      socket,
+    ),
+  )
+  await new Promise<void>(resolve => listener.listen(0, '127.0.0.1', resolve))
+  const { port } = listener.address() as AddressInfo
+  t.teardown(async () => {
+    listener.close()
+    await sessions.stop()
+    await certificates.stop()
+  })
+  const judged = await greetedDialog(port)
+  const waiting = await greetedDialog(port)
+  dns.fail('slow.example', 'timeout')
+  await judged.envelope('bob@slow.example', 'ann@ours.example')
+  judged.write('From: bob@slow.example\r\nSubject: judged\r\n\r\nhello\r\n.\r\n')
+  await until('it is judged', () => dns.queries.some(({ name }) => name === 'slow.example'))
+  sessions.sendAway(['gone', 'judged', 'waiting'])
+  t.match((await waiting.reply()).text, sentAway)
+  await waiting.closed()
+  dns.clear('slow.example')
+  t.match((await judged.reply()).text, /^250 2\./)
+  t.equal((await messages()).length, 1)
+  sessions.sendAway(['judged'])
+  t.match((await judged.reply()).text, sentAway)
+  await judged.closed()
+})
 
 t.test('who says nothing is sent away, and who speaks is not', async t => {
   const { port } = await openDoor(t, { idleTimeoutMs: 1000 })
