@@ -113,6 +113,33 @@ t.test('charsets', async t => {
   }
 })
 
+t.test('what HTML says of its charset counts where the header says nothing of one', t => {
+  const pi = Buffer.from('cff0e8', 'hex')
+  const textOf = (type: string, meta: string) =>
+    readMessage(
+      message(
+        [`Content-Type: ${type}`, 'Content-Transfer-Encoding: 8bit'],
+        [Buffer.concat([Buffer.from(meta), pi])],
+      ),
+    )
+      .text.replace(meta, '')
+      .trim()
+  const meta = '<meta charset="windows-1251">'
+  for (const charset of ['', '; charset=us-ascii', '; charset=unknown-8bit', '; charset=""'])
+    t.equal(textOf(`text/html${charset}`, meta), 'При', charset)
+  t.equal(textOf('text/html; charset=koi8-r', meta), 'оПХ', 'the header comes first')
+  t.equal(
+    textOf('text/html; charset=iso-8859-1', meta),
+    'Ïðè',
+    'even with what many programs say of everything',
+  )
+  t.equal(textOf('text/html; charset=koi8-r', ''), 'оПХ')
+  t.equal(textOf('text/html', ''), 'Ïðè', 'nothing says it')
+  t.equal(textOf('text/plain', meta), 'Ïðè', 'a text that is no HTML')
+  t.equal(textOf('text/plain; charset=windows-1251', '<meta charset="koi8-r">'), 'При')
+  t.end()
+})
+
 t.test('raw bytes in a header', async t => {
   const cyrillic = Buffer.from('cff0e8e2e5f2', 'hex')
   const subjectOf = async (subject: Buffer, more: readonly string[]) =>
