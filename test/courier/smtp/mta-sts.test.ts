@@ -10,7 +10,7 @@ import { limits } from '../../../lib/base/limits.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { createStsPolicies, type StoredStsPolicy } from '../../../lib/courier/encryption/sts-policies.ts'
-import { httpsGet } from '../../../lib/courier/https-get.ts'
+import { type Fetched, httpsGet } from '../../../lib/courier/https-get.ts'
 import { writeIssuedCertificate } from '../../support/certificate.ts'
 import { until } from '../../support/until.ts'
 import { delivery, loopback, loopbackGuard, raw } from '../loopback.ts'
@@ -288,6 +288,94 @@ t.test(
     t.match(await again, { policy: { mode: 'testing' } })
   },
 )
+
+/** Policies of a web server that answers as it is told, and how often it was asked. */
+function toldPolicies(answer: Fetched) {
+  let nowMs = 0
+  const stored = new Map<string, StoredStsPolicy>()
+  const site = { answer, asked: 0, id: '1' }
+  const policies = createStsPolicies({
+    dns: { resolveTxt: async () => [[`v=STSv1; id=${site.id};`]] },
+    clock: { ...systemClock, now: () => new Date(nowMs), monotonicMs: () => nowMs },
+    store: {
+      find: async name => stored.get(name),
+      put: async one => void stored.set(one.domain, one),
+    },
+    get: async () => {
+      site.asked++
+      return site.answer
+    },
+  })
+  return {
+    site,
+    pass: (ms: number) => {
+      nowMs += ms
+    },
+    ask: () => policies.of('there.example', { podId: 'ann', signal: new AbortController().signal }),
+  }
+}
+
+t.test('what the web server answers is a policy, or why it is none', async t => {
+  const file = (contentType: string, text = enforce, status = 200) => ({ status, contentType, text })
+  const longest = 'x'.repeat(100)
+  for (const [answer, finding] of [
+    [file('text/plain'), undefined],
+    [file('TEXT/Plain ; charset=utf-8'), undefined],
+    [file('text/plainer'), ['sts-policy-invalid', 'the file is text/plainer']],
+    [file('a text/plain'), ['sts-policy-invalid', 'the file is a text/plain']],
+    [file(''), ['sts-policy-invalid', 'the file is of no type']],
+    [file(`${longest}y`), ['sts-policy-invalid', `the file is ${longest}`]],
+    [file('text/plain', 'hello'), ['sts-policy-invalid', 'the file is no policy']],
+    [file('text/plain', enforce, 201), ['sts-policy-fetch-error', 'the web server answered 201']],
+    [file('text/plain', enforce, 301), ['sts-policy-fetch-error', 'the web server answered 301']],
+    [{ error: 'hung up', isTlsFault: false }, ['sts-policy-fetch-error', 'hung up']],
+    [{ error: 'TLS failed', isTlsFault: true }, ['sts-webpki-invalid', 'TLS failed']],
+  ] as const) {
+    const found = await toldPolicies(answer).ask()
+    if (finding === undefined) t.match(found, { policy: { mode: 'enforce' }, fault: undefined })
+    else t.strictSame(found, { fault: { type: finding[0], text: finding[1] } })
+  }
+})
+
+t.test('when it is asked for again, each at its bound', async t => {
+  const file = { status: 200, contentType: 'text/plain', text: enforce }
+  const failing = toldPolicies({ ...file, status: 500 })
+  const fault = { type: 'sts-policy-fetch-error', text: 'the web server answered 500' }
+  for (const [ms, asked] of [
+    [0, 1],
+    [limits.stsRetryMs - 1, 1],
+    [1, 2],
+    [1, 2],
+  ] as const) {
+    failing.pass(ms)
+    t.strictSame(await failing.ask(), { fault })
+    t.equal(failing.site.asked, asked, 'one that failed')
+  }
+  failing.site.id = '2'
+  t.strictSame(await failing.ask(), { fault })
+  t.equal(failing.site.asked, 3, 'another one at once')
+
+  const { site, ask, pass } = toldPolicies(file)
+  const kept = { policy: { mode: 'enforce' }, fault: undefined }
+  for (const [ms, asked] of [
+    [0, 1],
+    [limits.stsRefreshMs - 1, 1],
+    [1, 2],
+    [1, 2],
+  ] as const) {
+    pass(ms)
+    t.match(await ask(), kept)
+    await new Promise(setImmediate)
+    t.equal(site.asked, asked, 'one that was fetched is fetched again before it ends')
+  }
+  // One that can not be fetched any more holds to its end.
+  site.answer = { ...file, status: 500 }
+  pass(864_000_000 - 2)
+  t.match(await ask(), kept, 'the last millisecond')
+  await new Promise(setImmediate)
+  pass(1)
+  t.strictSame(await ask(), { fault })
+})
 
 t.test('mail whose policy could not be asked for waits', async t => {
   const given = await loopback(t, [{}], {
