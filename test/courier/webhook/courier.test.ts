@@ -239,6 +239,37 @@ t.test('an answer is read so far, and then it is known', async t => {
   })
   t.match(await call(`http://there.example:${peer.port}/`), { result: 'delivered', status: 200 })
   t.ok(limits.webhookReadBytes <= 64 * 1024)
+  // After one that is read to its end the connection carries the next call.
+  for (const more of [0, 1]) {
+    const polite = await httpPeer(t, response => response.end('x'.repeat(limits.webhookReadBytes + more)))
+    for (let count = 0; count < 2; count++)
+      t.match(await call(`http://there.example:${polite.port}/`), { result: 'delivered', status: 200 })
+    t.equal(polite.sockets.length, 1 + more)
+  }
+})
+
+t.test('of an answer its first bytes are told, in whatever pieces it comes', async t => {
+  const { call } = await webhookLoopback(t)
+  const half = limits.webhookAnswerBytes / 2
+  // Of two bytes each, so that more of them would not be too long a line.
+  const letters = (letter: string, bytes: number) => letter.repeat(bytes / 2)
+  const first = letters('é', half)
+  for (const [pieces, told] of [
+    [[], ''],
+    [[first], first],
+    [[first, letters('à', half)], first + letters('à', half)],
+    [[first, letters('à', half), letters('ü', half)], first + letters('à', half)],
+    [[first, letters('à', 2 * half)], first + letters('à', half)],
+    [[first, letters('à', 2 * half), letters('ü', 3 * half)], first + letters('à', half)],
+    [[letters('é', 4 * half), letters('à', half)], letters('é', 2 * half)],
+  ] as const) {
+    const chunks = pieces.map(piece => `${Buffer.byteLength(piece).toString(16)}\r\n${piece}\r\n`)
+    const peer = await bytePeer(t, socket =>
+      socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`),
+    )
+    const { answer = '' } = await call(`http://there.example:${peer.port}/`)
+    t.equal(answer, told, `pieces of ${pieces.map(piece => piece.length)}`)
+  }
 })
 
 t.test('interim answers are passed over', async t => {
