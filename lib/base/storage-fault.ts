@@ -92,8 +92,9 @@ export class StorageUnreachable extends Error {
 
 /** By a bound of the server's own, or by hand. */
 const queryCanceled = '57014'
+const lockNotAvailable = '55P03'
 /** What a server says of a transaction that met others: serialization_failure, deadlock_detected, lock_not_available; and that it gave it up. */
-const contentions = ['40001', '40P01', '55P03', queryCanceled]
+const contentions = ['40001', '40P01', lockNotAvailable, queryCanceled]
 
 /**
  * The server of the database undid what was asked, each time that it was tried, because others change the same or keep it locked:
@@ -108,7 +109,12 @@ export class StorageContended extends Error {
 
   /** @param code of `cause`, whose message is all that is known where it comes from another thread */
   constructor(cause: Error, code: string) {
-    super(`the database did not come to it: ${cause.message}`, { cause })
+    // Who waits in its commit keeps its rows locked, and those behind it say nothing of the standby.
+    const why =
+      code === lockNotAvailable
+        ? ' (by hand, or by a commit that waits for its standby: mailboxctl doctor)'
+        : ''
+    super(`the database did not come to it: ${cause.message}${why}`, { cause })
     this.code = code
     this.sentence =
       code === queryCanceled

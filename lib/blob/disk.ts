@@ -16,15 +16,18 @@ const usedPath = (dataDir: string) => join(dataDir, 'raw.used')
  * looks gone there would fail its deliveries for good, and what comes meanwhile would lie below the mount point.
  */
 export async function whyRawsMiss(dataDir: string): Promise<string | undefined> {
-  if (!existsSync(usedPath(dataDir)) || (await hasFolders(rootOf(dataDir)))) return undefined
+  if (!existsSync(usedPath(dataDir)) || (await hasFolders(dataDir))) return undefined
   return `${rootOf(dataDir)} is empty, and large messages were kept there: mount the disk that has them, or restore a backup. If they are lost for good, remove ${usedPath(dataDir)}`
 }
 
-/** Whether a folder of ours is there; they stay when the last raw in them goes. */
-async function hasFolders(root: string): Promise<boolean> {
-  const names = (await readdir(root).catch(absent)) ?? []
-  return names.some(name => /^[0-9a-z]{2}$/.test(name))
+/** The names of our folders below `data_dir/raw`. Beside them stands what others put there: `lost+found`, on a disk of its own. */
+export async function foldersOfRaws(dataDir: string): Promise<string[]> {
+  const names = (await readdir(rootOf(dataDir)).catch(absent)) ?? []
+  return names.filter(name => /^[0-9a-z]{2}$/.test(name))
 }
+
+/** Whether a folder of ours is there; they stay when the last raw in them goes. */
+const hasFolders = async (dataDir: string) => (await foldersOfRaws(dataDir)).length > 0
 
 /**
  * Large raws in one file each below `data_dir/raw`, in 256 folders by the last two characters of the id.
@@ -40,7 +43,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
   await requireRaws()
   await mkdir(spool, { recursive: true, mode: 0o700 })
   await mkdir(root, { recursive: true, mode: 0o700 })
-  let isUsed = await hasFolders(root)
+  let isUsed = await hasFolders(dataDir)
   // On a full disk: at the next start.
   if (isUsed) await createFile(usedPath(dataDir), '').catch(() => {})
   // The last characters of a UUID version 7 are random; the first are the time and would fill one folder.
@@ -74,7 +77,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
       return true
     },
     async list() {
-      const folders = await readdir(root)
+      const folders = await foldersOfRaws(dataDir)
       const names = await Promise.all(folders.map(folder => readdir(join(root, folder))))
       return names.flat().filter(isBlobId)
     },

@@ -110,10 +110,11 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
 }
 
 /** @throws BackupFault where the rows are on a server, which has backups of its own */
-function requireFile({ database, data_dir: dataDir }: Config): void {
+function requireFile({ database, blobs, data_dir: dataDir }: Config): void {
   if (database === undefined) return
+  const large = blobs === undefined ? `${dataDir}/raw` : `the bucket (${blobs}), ${dataDir}/bucket.owner`
   throw new BackupFault(
-    `the rows of this installation are on a PostgreSQL server: back up and restore them there (pg_dump, or its archive of the log), and beside them ${dataDir}/raw and secrets.key; docs/operators/postgres.md says in which order`,
+    `the rows of this installation are on a PostgreSQL server: back up and restore them there (pg_dump, or its archive of the log), and beside them ${large} and ${dataDir}/secrets.key; docs/operators/postgres.md says in which order`,
   )
 }
 

@@ -1,10 +1,12 @@
 import { BackupFault } from '../base/backup-fault.ts'
 import { limits } from '../base/limits.ts'
 import type { DistantBlobs } from '../blob/bucket/distant.ts'
-import type { Db } from '../store/dialect/dialect.ts'
+import { type Db, isServer } from '../store/dialect/dialect.ts'
 import { isFileKept, type KeptFile, listKeptFiles } from '../store/kept-files.ts'
+import { listOtherNodes } from '../store/living-nodes.ts'
 import { openReader } from '../store/open.ts'
 import { lockInstallation } from './moving.ts'
+import { nodeName } from './nodes/node-name.ts'
 import type { OpenBucket } from './open-blobs.ts'
 
 export interface FilesMoveParts {
@@ -45,6 +47,7 @@ export async function moveFiles({
   try {
     const { read, close } = await openReader(from)
     try {
+      if (to === 'disk' && isServer(from)) await requireNoOthers(read, dataDir)
       const blobs = await openBucket(read)
       if (!blobs)
         throw new BackupFault(
@@ -62,6 +65,16 @@ export async function moveFiles({
   } finally {
     await free?.()
   }
+}
+
+/** @throws BackupFault: what lies on the disk of one node no other one finds, and none of them would start again beside it */
+async function requireNoOthers(read: Db, dataDir: string): Promise<void> {
+  const others = await listOtherNodes(read, await nodeName(dataDir))
+  if (others.length === 0) return
+  const names = others.map(({ id, name }) => `${name} (${id})`).join(', ')
+  throw new BackupFault(
+    `on the disk of this node large messages would be found by no other, and these work beside it: ${names}. Leave them in the bucket, or stop the others for good first`,
+  )
 }
 
 interface MoveHow extends Pick<FilesMoveParts, 'to' | 'told'> {

@@ -33,6 +33,15 @@ t.test('a spool file is moved to its place, found there, and removed', async t =
   await disk.remove(id)
 })
 
+t.test('what others have put beside the folders of large messages is passed over', async t => {
+  const dataDir = t.testdir({ raw: { 'lost+found': { [v7()]: '' }, stray: '' } })
+  const disk = await openDisk(dataDir)
+  const id = v7()
+  writeFileSync(disk.spoolPath(id), '')
+  await disk.keep(id, disk.spoolPath(id))
+  t.strictSame(await disk.list(), [id])
+})
+
 t.test('the directories are for their owner alone', async t => {
   const dataDir = t.testdir()
   const disk = await openDisk(dataDir)

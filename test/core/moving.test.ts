@@ -4,11 +4,13 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { SchemaFault } from '../../lib/base/schema-fault.ts'
 import { moveRows } from '../../lib/core/moving.ts'
-import { daemonLockPath } from '../../lib/core/nodes/node-name.ts'
+import { moveFiles } from '../../lib/core/moving-files.ts'
+import { daemonLockPath, nodeName } from '../../lib/core/nodes/node-name.ts'
 import { databasePath } from '../../lib/core/open-rows.ts'
 import { lockDataDirectory } from '../../lib/store/dialect/lock.ts'
 import { newestStep } from '../../lib/store/migrations/migrate.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { nodeClass } from '../../lib/store/postgres/take-name.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { makeDataDir } from '../support/migrated.ts'
 import { without } from '../support/peers.ts'
@@ -189,3 +191,25 @@ t.test('a user who may make no tables is told, with what mends it', { skip }, as
   await ask(url, `alter role modest in database ${name} reset search_path`)
   t.match(await move(modest), { isDone: true })
 })
+
+t.test(
+  'large messages are not taken to the disk of one node while others work beside it',
+  { skip },
+  async t => {
+    const url = await newPostgresDatabase(migratedDatabase)
+    const dataDir = temporaryDir(t)
+    const files = () => moveFiles({ dataDir, from: url, to: 'disk', openBucket: async () => undefined, told })
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    t.teardown(() => holder.end())
+    const hold = (node: string) =>
+      holder.query('select pg_advisory_lock($1, hashtext($2))', [nodeClass, node])
+    await hold(await nodeName(dataDir))
+    await t.rejects(files(), { message: /^set `blobs` and the table \[s3\]/ }, 'this node alone')
+    await hold('other')
+    await t.rejects(files(), {
+      name: 'BackupFault',
+      message: /these work beside it: a node that has just come \(\?\)\. Leave them in the bucket/,
+    })
+  },
+)

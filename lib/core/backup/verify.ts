@@ -6,6 +6,7 @@ import { limits } from '../../base/limits.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { isBlobId } from '../../blob/blob-id.ts'
 import type { Blobs } from '../../blob/blobs.ts'
+import { foldersOfRaws } from '../../blob/disk.ts'
 import { type Db, isServer } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findBroken, invariants } from '../../store/invariants.ts'
@@ -183,7 +184,7 @@ const looks = 3
 
 async function filesBelow(dataDir: string): Promise<string[]> {
   const root = join(dataDir, 'raw')
-  const folders = await readdir(root).catch(() => [])
+  const folders = await foldersOfRaws(dataDir)
   const names = await Promise.all(
     folders.map(async folder => (await readdir(join(root, folder))).map(name => `raw/${folder}/${name}`)),
   )

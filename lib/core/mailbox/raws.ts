@@ -87,6 +87,8 @@ export function openIntake(app: Pick<App, 'blobs' | 'ids'>): Intake {
 export async function findFile(app: App, file: BlobFile): Promise<Content | undefined> {
   const content = await app.blobs.find(file)
   if (content || app.store.dialect === 'sqlite') return content
+  // Whoever took its row away took them away, too: an attachment of a draft that another node has changed.
+  if (!(await isFileUsed(app.store.read, file.id))) return undefined
   const nodes = await listNodes(app.store.read)
   // One that has stopped may come back with them: it had them on its disk before there was a bucket.
   if (nodes.some(({ id }) => id !== app.nodes.id)) throw new BytesElsewhere()

@@ -6,7 +6,15 @@ import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Send } from '../transactions/connection.ts'
-import { createServers, requirePrimary, Standby, toldOf, Unreplicated } from './servers.ts'
+import {
+  createServers,
+  type Met,
+  requirePrimary,
+  Standby,
+  toldOf,
+  toldOfEach,
+  Unreplicated,
+} from './servers.ts'
 import { type Judge, judgeSame, OldPrimary, OtherServer } from './timeline.ts'
 
 /** What a process must hold while it asks a server for anything. */
@@ -86,7 +94,8 @@ export function reachedOver({ url, options, hold, judge, failed = () => {} }: Re
   }
 
   async function take(): Promise<pg.PoolClient> {
-    for (let tried = 1; ; tried++) {
+    const met: Met[] = []
+    for (;;) {
       const asked = await current()
       try {
         return await connectTo(asked)
@@ -94,8 +103,10 @@ export function reachedOver({ url, options, hold, judge, failed = () => {} }: Re
         if (error instanceof StorageUnreachable) throw error
         // All of its connections are busy, which another server would not mend.
         if (error instanceof Error && error.message.startsWith('timeout exceeded')) throw error
-        servers.failed(asked.options.connectionString!)
-        if (hold || tried >= servers.all.length) throw error
+        const url = asked.options.connectionString!
+        servers.failed(url)
+        met.push({ url, error: error as Error })
+        if (hold || met.length >= servers.all.length) throw new StorageUnreachable(toldOfEach(met))
       }
     }
   }

@@ -213,6 +213,24 @@ export function toldOf(error: Error): Error {
   return Object.assign(new Error(`${error.message || code}: ${hint}`, { cause: error }), { code })
 }
 
+/** What a server, by its URL, was met with when it was asked for a connection. */
+export interface Met {
+  readonly url: string
+  readonly error: Error
+}
+
+/** What is told where none of the servers can be asked: of several each with its reason; it has the code of the last. */
+export function toldOfEach(met: readonly Met[]): Error {
+  // It stays so until somebody mends it, where others come back by themselves.
+  const lasting = met.find(({ error }) => error instanceof OldPrimary || error instanceof Pooled)
+  const last = toldOf((lasting ?? met.at(-1)!).error)
+  if (lasting || met.length === 1) return last
+  const each = met.map(({ url, error }) => `${hostOf(url)}: ${toldOf(error).message}`)
+  return Object.assign(new Error(each.join('; '), { cause: last }), 'code' in last && { code: last.code })
+}
+
+const hostOf = (url: string) => /^[^:]*:\/\/(?:[^@/?#]*@)?([^/?#]*)/.exec(url)?.[1]
+
 /** What a session is told of how long a statement may take; node-postgres keeps the number 0, by which it takes as long as it takes, to itself. */
 export const statementTimeout = (ms: number) => String(ms) as unknown as number
 
@@ -226,8 +244,8 @@ export async function connectTo(
   options: Omit<pg.ClientConfig, 'connectionString' | 'options'>,
   settings = '',
 ): Promise<Held & { readonly client: pg.Client }> {
-  let old: unknown
-  for (let tried = 1; ; tried++) {
+  const met: Met[] = []
+  for (;;) {
     const { url } = servers
     const client = new pg.Client({
       ...options,
@@ -241,12 +259,11 @@ export async function connectTo(
       await client.connect()
       const timeline = await requirePrimary(client, url, servers.judge)
       return { client, url, timeline }
-    } catch (cause) {
+    } catch (error) {
       void client.end().catch(() => {})
       servers.failed(url)
-      // It stays so until somebody mends it, where others come back by themselves.
-      if (cause instanceof OldPrimary) old = cause
-      if (tried >= servers.all.length) throw new StorageUnreachable(toldOf((old ?? cause) as Error))
+      met.push({ url, error: error as Error })
+      if (met.length >= servers.all.length) throw new StorageUnreachable(toldOfEach(met))
     }
   }
 }

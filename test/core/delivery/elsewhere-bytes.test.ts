@@ -4,7 +4,7 @@ import t from 'tap'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
-import { openRaw } from '../../../lib/core/mailbox/raws.ts'
+import { findFile, openRaw } from '../../../lib/core/mailbox/raws.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { putNode } from '../../../lib/store/nodes.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
@@ -37,6 +37,11 @@ t.test(
         beatAt: now,
         settings: null,
       }),
+    )
+    t.equal(
+      await findFile(app, { id: app.ids.next(), sizeBytes: 9 }),
+      undefined,
+      'what has no row is nowhere',
     )
     const body = `${'x'.repeat(70)}\n`.repeat(8_000)
     for (const to of ['bob@theirs.example', 'bea@ours.example']) {

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import pg from 'pg'
 import t from 'tap'
-import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
+import { openPostgres } from '../../../lib/store/postgres/pool.ts'
 import { connectTo, createServers, toldOf } from '../../../lib/store/postgres/servers.ts'
 import { writeCertificateFor } from '../../support/certificate.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
@@ -43,10 +43,19 @@ t.test(
       { name: 'tcp_keepalives_count', setting: '3' },
       { name: 'work_mem', setting: '77' },
     ])
-    await t.rejects(
-      connectTo(createServers(`postgres://postgres@127.0.0.1:${nobody},127.0.0.1:${nobody}/d`), {}),
-      StorageUnreachable,
-    )
+    const gone = `127.0.0.1:${nobody}`
+    await t.rejects(connectTo(createServers(`postgres://postgres:secret@${gone},${gone}/d`), {}), {
+      name: 'StorageUnreachable',
+      lost: { code: 'ECONNREFUSED' },
+      // Each with its reason: one that is a standby says nothing of the one that is gone.
+      message: new RegExp(`asked: ${gone}: connect ECONNREFUSED [^;]*; ${gone}: connect ECONNREFUSED [^;]*$`),
+    })
+    const pool = openPostgres(`postgres://postgres@${gone},${gone}/d`, 1)
+    t.teardown(pool.close)
+    await t.rejects(pool.take(), {
+      name: 'StorageUnreachable',
+      message: new RegExp(`${gone}: .*; ${gone}: `),
+    })
   },
 )
 
