@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunct
 import { BucketOut } from './blobs-fault.ts'
 import { createLogOutput } from './log-output.ts'
 import { jsonStyle, type LogStyle, styledLine } from './log-style.ts'
-import { StorageUnreachable } from './storage-fault.ts'
+import { isStoragePassing, StorageUnreachable } from './storage-fault.ts'
 
 /** What is written to: of pino what is used of it. */
 export interface Log
@@ -43,7 +43,7 @@ export function createLog(
         level: label => ({ level: label }),
         log: fields => withoutSecrets(fields),
       },
-      serializers: { err: (error: Error) => withoutSecrets({ ...stdSerializers.err(error) }) },
+      serializers: { err: fieldsOfError },
       hooks: {
         streamWrite: line => styledLine(line, style),
         logMethod(given, write, level) {
@@ -62,6 +62,13 @@ export function createLog(
     return child.call(this, withoutSecrets(fields as Record<string, unknown>))
   }
   return log
+}
+
+/** Of what others keep from it for a while, and there may be many who meet it, the place in the program says nothing. */
+function fieldsOfError(error: Error): Record<string, unknown> {
+  const { stack, ...fields } = stdSerializers.err(error)
+  const isPassing = isStoragePassing(error) || error instanceof BucketOut
+  return withoutSecrets({ ...fields, ...(!isPassing && { stack }) })
 }
 
 const info = 30

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BlobsFault, BucketOut, BytesElsewhere } from '../../lib/base/blobs-fault.ts'
 import { createLog } from '../../lib/base/log.ts'
-import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 
 const secret = 'hush-hush'
 
@@ -53,6 +53,24 @@ t.test('what is given to be written stays as it is', async t => {
   t.equal(given.request.token, secret)
   t.match(JSON.parse(lines[0]!), { at: '1970-01-01T00:00:00.000Z', list: [1, { a: null }], msg: 'all of it' })
   t.notOk('no' in JSON.parse(lines[0]!))
+})
+
+t.test('of what others keep from it for a while no place in the program is written', async t => {
+  const lines: string[] = []
+  const log = createLog('info', { write: line => void lines.push(line) })
+  const cause = new Error('canceling statement due to lock timeout')
+  const passing = [new StorageContended(cause, '55P03'), new StorageLocked({ cause }), new BucketOut('gone')]
+  for (const err of [...passing, new BlobsFault('torn')]) log.warn({ err }, 'not done')
+  const errors = lines.map(line => JSON.parse(line).err)
+  t.strictSame(
+    errors.map(err => typeof err.stack),
+    ['undefined', 'undefined', 'undefined', 'string'],
+  )
+  t.match(errors[0], {
+    type: 'StorageContended',
+    code: '55P03',
+    message: /lock timeout \(by hand, or by a commit/,
+  })
 })
 
 t.test('what fails in an outage is information, and what is wrong with one message is not', async t => {
