@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runProgram } from '../support/program.ts'
@@ -24,7 +24,9 @@ t.test(
       t.equal(said.stderr, '')
       return JSON.parse(said.stdout) as { message: string; paste: string } | null
     }
-    const install = (path: string) => `install -d -m 700 -o nobody -g nobody ${path}`
+    // Debian calls the group of nobody otherwise than the user.
+    const group = /^([^:]+):[^:]*:65534:/m.exec(readFileSync('/etc/group', 'utf8'))?.[1]
+    const install = (path: string) => `install -d -m 700 -o nobody -g ${group} ${path}`
 
     for (const path of ['/nodir', join(dir, 'data'), join(dir, 'a', 'b', 'data')]) {
       t.match(await told(path, 'write', path), { message: `${path} is not there`, paste: install(path) })

@@ -116,7 +116,8 @@ const unchecked = (row: DomainRow): CheckedRecords => ({ row, unanswered: [], un
 async function checkRecords(app: App, { id, domain }: DomainRow): Promise<CheckedRecords | Finding> {
   const write: App['store']['write'] = work => inTime(app.store.write(work), limits.checkMs, tooLate)
   try {
-    return await runDomainCheck(Object.create(app, { store: { value: { ...app.store, write } } }), id, true)
+    const store = Object.create(app.store, { write: { value: write } })
+    return await runDomainCheck(Object.create(app, { store: { value: store } }), id, true)
   } catch (error) {
     if (isDiskFull(error))
       return notWritten(domain, 'the disk is full', 'Make room (df -h), then check again')
