@@ -921,12 +921,18 @@ onEveryDatabase(
 onEveryDatabase('what is parked when its time is over ends, many at once', async (t, store) => {
   const mine = setUp(store, 8)
   const { turns, put, advance } = mine
+  await prove(store, mine, 'good.example')
   await put(numbered('x', 4), 'down.example')
   for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails', true)
   await put(numbered('late', 6), 'down.example')
   t.strictSame(await turns.claim(), [])
   advance(6 * 86_400_000)
   t.equal((await turns.claim()).length, 5, 'half of the places, and one is the probe')
+  t.strictSame(await turns.claim(), [], 'the others when these have ended')
+  await put(numbered('mute', 4), '')
+  t.equal((await turns.claim()).length, 1, 'three quarters with who may hang')
+  await put(numbered('good', 4), 'good.example')
+  t.strictSame(names(await turns.claim()), ['good0', 'good1'])
 })
 
 onEveryDatabase(
@@ -998,3 +1004,40 @@ onEveryDatabase('who is probed keeps the place, however silent, while new mail w
     [false, true, true, true],
   )
 })
+
+onEveryDatabase(
+  'what was tried before and may hang gets the places of its like that are silent, and not that of a probe',
+  async (t, store) => {
+    const mine = setUp(store, 8)
+    const { queue, turns, put, advance } = mine
+    await prove(store, mine, 'good.example')
+    for (let n = 0; n < 3; n++) await store.write(db => queue.note(db, 'down.example', 'fails', 'down'))
+    await put(['probe'], 'down.example')
+    await put(numbered('mute', 6), '')
+    for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim()) {
+      for (const entry of claimed) {
+        await store.write(db => queue.later(db, entry))
+        await turns.end(entry)
+      }
+    }
+    advance(3_600_000)
+    const begun = await turns.claim()
+    t.equal(begun.length, 3)
+    t.equal(begun[0]!.subjectId, 'probe')
+    const places = begun.map(entry => ({ entry, place: turns.placeOf(entry) }))
+    for (const { entry, place } of places) t.ok(await place.isTurnOf(entry.destination, entry.destination))
+    for (const [ms, isOver] of [
+      [limits.silentAnswerMs - 1, false],
+      [1, true],
+    ] as const) {
+      advance(ms)
+      const name = `after ${ms} more`
+      await put([name], 'good.example')
+      t.strictSame(names(await turns.claim()), [name])
+      t.strictSame(
+        places.map(({ place }) => place.signal.aborted),
+        [false, isOver, isOver],
+      )
+    }
+  },
+)
