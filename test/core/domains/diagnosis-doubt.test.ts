@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import t from 'tap'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { diagnoseDomain } from '../../../lib/core/domains/diagnosis.ts'
-import { createDomain } from '../../../lib/core/domains/domains.ts'
+import { createDomain, verifyDomain } from '../../../lib/core/domains/domains.ts'
 import { createAuthoritativeDns } from '../../../lib/courier/authoritative-dns.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { zoneFile } from '../../../lib/mail/domain/records.ts'
@@ -10,6 +10,7 @@ import { startApi } from '../../support/api-app.ts'
 import { startDns } from '../../support/dns.ts'
 import { startKnot } from '../../support/knot.ts'
 import { without } from '../../support/peers.ts'
+import { publish } from '../../support/published.ts'
 
 /** Nobody else listens there; port 53 is where name servers are asked. */
 const address = '127.53.12.8'
@@ -88,6 +89,33 @@ t.test('a resolver that says nothing: nothing passes, and it comes to an end', a
   for (const subject of ['mail.ours.example', 'theirs.example', 'bounce.theirs.example'])
     t.ok(told.includes(subject), `${subject}: ${JSON.stringify(findings)}`)
 })
+
+t.test(
+  'whether a domain is still verified is unknown where DNS says nothing of what it is verified by',
+  async t => {
+    const resolver = await startDns({ '127.0.0.1': { PTR: ['mail.ours.example'] } })
+    t.teardown(() => resolver.close())
+    const { app } = await startApi(t, { dns: resolver.server })
+    const made = await createDomain(app, operator, { domain: 'theirs.example' })
+    const statusWithout = async (name: string) => {
+      publish(resolver, made)
+      resolver.fail(name, 'SERVFAIL')
+      const { domain, findings } = await diagnoseDomain(app, made.id)
+      resolver.clear(name)
+      const subjects = findings.filter(({ code }) => code === 'dns_unanswered').map(({ subject }) => subject)
+      t.ok(subjects.includes(name), `${name}: ${subjects}`)
+      return domain.status
+    }
+    t.equal(await statusWithout('theirs.example'), 'pending', 'it never was')
+    publish(resolver, made)
+    t.equal((await verifyDomain(app, operator, made.id)).status, 'verified')
+    const needed = ['mx', 'dkim', 'spf', 'return-path']
+    const names = new Map(made.records.map(({ name, purpose }) => [name, needed.includes(purpose)]))
+    t.strictSame(names.size, 5)
+    for (const [name, isNeeded] of names)
+      t.equal(await statusWithout(name), isNeeded ? 'unknown' : 'verified', name)
+  },
+)
 
 t.test('a resolver that is not there is told once, and no record is called missing', async t => {
   const resolver = await startDns({})
