@@ -399,6 +399,37 @@ t.test('a message is answered and passed on by name', async t => {
     )
   })
 
+  await t.test('forward with as much as fits', async t => {
+    const attachments = ['a', 'b', 'c'].map(name => ({ filename: name, content: 'AAAA' }))
+    const sent = await post(`${path}/forward`, { to: 'x@y.example', attachments })
+    const { messageId } = sent.body
+    const { store } = server.app
+    const { readingId } = await store.read
+      .selectFrom('message')
+      .select('readingId')
+      .where('id', '=', messageId)
+      .executeTakeFirstOrThrow()
+    const third = Math.floor(limits.attachmentsBytes / 3)
+    for (const [last, status] of [
+      [limits.attachmentsBytes - 2 * third, 200],
+      [limits.attachmentsBytes - 2 * third + 1, 413],
+    ] as const) {
+      const stored = [third, third, last].map((sizeBytes, n) => ({
+        ...{ filename: attachments[n]!.filename, contentType: 'text/plain', sizeBytes },
+      }))
+      await store.write(db =>
+        db
+          .updateTable('reading')
+          .set({ attachments: JSON.stringify(stored) })
+          .where('id', '=', readingId)
+          .execute(),
+      )
+      const answer = await post(`/v1/messages/${messageId}/forward`, { to: 'x@y.example' })
+      t.equal(answer.status, status, JSON.stringify(answer.body))
+      if (status === 413) t.equal(answer.body.error, 'attachments_too_large')
+    }
+  })
+
   await t.test('forward as text', async t => {
     const { status, body } = await post(`${path}/forward`, {
       to: 'Dora <dora@example.net>',

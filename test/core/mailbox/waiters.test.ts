@@ -69,6 +69,44 @@ t.test('an arrival is looked at once, however many wait for it', async t => {
   )
 })
 
+t.test('many who wait for much text are answered in several turns, and for little in one', async t => {
+  const { app, api } = await startApi(t)
+  const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
+  const thread = await app.store.write(db => insertThreadRow(db, inboxId))
+  let turn = 0
+  let isOver = false
+  t.teardown(() => {
+    isOver = true
+  })
+  const count = () => {
+    turn++
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  // Of what is longer the beginning is shown.
+  const half = limits.waitersTurnBytes / 2
+  const whole = 'x'.repeat(half)
+  for (const [bodyText, bodyHtml, turns] of [
+    ['', '', 1],
+    [whole, '', 3],
+    ['', whole, 3],
+    [whole.slice(half / 2), whole.slice(half / 2), 3],
+  ] as const) {
+    const all = Array.from({ length: 6 }, () =>
+      app.waiters.wait({ caller: operator, inboxId, takes: () => true, signal: forever }),
+    )
+    await Promise.all(all.map(waiter => waiter.ready))
+    const answered = all.map(waiter => waiter.arrived(60_000).then(() => turn))
+    await app.store.write(async db => {
+      await insertMessageRow(db, thread, { direction: 'inbound', bodyText, bodyHtml })
+      notice(db, 'mail', inboxId)
+    })
+    const seen = new Set(await Promise.all(answered))
+    t.equal(seen.size, turns, `${bodyText.length} and ${bodyHtml.length} characters`)
+    for (const waiter of all) waiter.end()
+  }
+})
+
 t.test('what another process received and revoked is seen', async t => {
   const { app, api } = await startApi(t)
   const { id: inboxId } = (await api.post('/v1/inboxes', {})).body

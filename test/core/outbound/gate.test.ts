@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import { createKey } from '../../../lib/core/account/keys.ts'
 import { resumeInbox, suspendInbox } from '../../../lib/core/account/suspension.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { sendScheduledDraft } from '../../../lib/core/drafts/send.ts'
@@ -63,4 +64,38 @@ t.test('a domain of its own sends while it is verified, the default one always',
     t.match(await api.send(id, letter), { status: code, body: { error } }, status)
     t.equal((await api.send(ours.id, letter)).status, 200, `the default one while ${status}`)
   }
+})
+
+t.test('the inbox of postmaster writes for keys of the account alone', async t => {
+  const { app, api, apiWith, faults } = await startApi(t)
+  const { body } = await api.get('/v1/inboxes?system=true')
+  const { id, podId, address } = body.data.find((one: { address: string }) =>
+    /^postmaster@/.test(one.address),
+  )
+  const other = (await api.post('/v1/inboxes', { podId })).body
+  const { messageId } = (await api.send(id, letter)).body
+  const draft = (await api.post(`/v1/inboxes/${id}/drafts`, letter)).body.id
+  t.ok(messageId)
+  const [ofPod, ofInbox] = [
+    await createKey(app, operator, { pod: podId }, null),
+    await createKey(app, operator, { inbox: id }, null),
+  ]
+  let keys = 0
+  for (const { token } of [ofPod, ofInbox]) {
+    const mine = apiWith(token)
+    for (const [path, asked] of [
+      [`/v1/inboxes/${id}/send`, letter],
+      [`/v1/inboxes/${address}/send`, letter],
+      [`/v1/messages/${messageId}/reply`, { body: 'b' }],
+      [`/v1/messages/${messageId}/reply-all`, { body: 'b' }],
+      [`/v1/messages/${messageId}/forward`, { to: letter.to }],
+      [`/v1/drafts/${draft}/send`, undefined],
+    ] as const) {
+      const { status, body } = await mine.call('POST', path, asked, { 'idempotency-key': `k${keys++}` })
+      t.match([status, body], [403, { error: 'forbidden' }], path)
+    }
+  }
+  t.equal((await apiWith(ofPod.token).send(other.id, letter)).status, 200, 'from what is its own')
+  t.equal((await api.send(id, letter)).status, 200)
+  t.strictSame(faults, [])
 })
