@@ -82,6 +82,37 @@ onEveryDatabase('words, phrases, exclusions; accents and case do not count', asy
   }
 })
 
+onEveryDatabase('a phrase is of one text, and each of its words follows the one before', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const long = Array.from({ length: 300 }, (_, n) => `n${n} often`).join(' ')
+  await store.write(db =>
+    insertAll(db, inbox.id, [
+      {
+        subject: 'third fourth fifth',
+        fromAddr: 'alpha@beta.example',
+        toAddr: 'gamma@delta.test',
+        bodyText: `sixth seventh eighth ${long} last`,
+      },
+    ]),
+  )
+  const texts = ['alpha beta example', 'gamma delta test', 'third fourth fifth', 'sixth seventh eighth']
+  const holds = async (phrase: string) => (await found(store, { q: `"${phrase}"` })).length === 1
+  for (const text of texts) {
+    const words = text.split(' ')
+    for (const [at, word] of words.entries()) {
+      for (const [to, other] of words.entries())
+        t.equal(await holds(`${word} ${other}`), to === at + 1, `${word} ${other}`)
+    }
+    t.ok(await holds(text), text)
+    for (const other of texts) {
+      if (other === text) continue
+      const [end, begin] = [words.at(-1), other.split(' ')[0]]
+      t.notOk(await holds(`${end} ${begin}`), `${end} ${begin}`)
+    }
+  }
+  t.equal((await found(store, { q: 'often n299 last' })).length, 1, 'however often one of them is there')
+})
+
 onEveryDatabase('any language, also without spaces', async (t, store) => {
   const { inbox } = await store.write(insertInstallation)
   const texts = {
