@@ -1,3 +1,4 @@
+import { limits } from '../../../lib/base/limits.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'
 import type { App } from '../../../lib/core/app/app.ts'
@@ -50,6 +51,18 @@ onEveryDatabase('the operator says by domain, inbox, pod, age and state what is 
   t.strictSame(await recipients({ ids: [message], domain: 'two.example' }), ['b@two.example'])
   t.equal(await countQueue(app, { domain: 'one.example' }), 2)
   await t.rejects(handle(app, 'hold', { ids: ['nothing'] }), { code: 'not_found' })
+})
+
+onEveryDatabase('what is done to very many is done to each once, and counted', async (t, store) => {
+  const { app, ann, sendFrom } = await setUp(t, store)
+  for (const count of [limits.sweepRows, 1]) {
+    const to = Array.from({ length: count }, (_, n) => `u${n}@one.example`)
+    while (to.length > 0) await sendFrom(ann, ...to.splice(0, 50))
+    const all = await countQueue(app, {})
+    t.equal(await handle(app, 'retry', {}), all)
+  }
+  t.equal(await handle(app, 'cancel', {}), limits.sweepRows + 1)
+  t.equal(await countQueue(app, {}), 0)
 })
 
 onEveryDatabase('what the operator holds waits until it is released, in order', async (t, store) => {
