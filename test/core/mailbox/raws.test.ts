@@ -1,12 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { BytesElsewhere } from '../../../lib/base/blobs-fault.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { DiskFailed } from '../../../lib/base/storage-fault.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { createDraft } from '../../../lib/core/drafts/drafts.ts'
-import { dropFilesOf, keepBytes, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
+import { dropFilesOf, findFile, keepBytes, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
+import { putNode } from '../../../lib/store/nodes.ts'
+import type { NodeRow } from '../../../lib/store/tables.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -58,6 +62,36 @@ t.test('the file of an attachment of a draft has its row, too', async t => {
   t.equal(ids.length, 1)
   await removeStrayFiles(app, ids, new AbortController().signal)
   t.strictSame(await app.blobs.list(), ids)
+})
+
+t.test('bytes that are not here are gone, unless another node may have them', async t => {
+  const door = await openDoor(t)
+  const onServer: App = Object.create(door.app, {
+    store: { value: Object.create(door.app.store, { dialect: { value: 'postgres' } }) },
+  })
+  const { blobs, clock, ids, store } = door.app
+  const [there, gone] = [ids.next(), ids.next()]
+  writeFileSync(blobs.spoolPath(there), 'x')
+  await blobs.keep(there, blobs.spoolPath(there))
+  const fileOf = (id: string) => ({ id, sizeBytes: 1 })
+  const put = (id: string, state: NodeRow['state']) =>
+    store.write(db =>
+      putNode(db, {
+        ...{ id, name: id, generation: 1, version: '1', blobs: 'disk', bucketOwner: null, state },
+        ...{ isDraining: 0, beat: 0, startedAt: clock.now().toISOString(), settings: '{}' },
+        beatAt: clock.now().toISOString(),
+      }),
+    )
+  for (const app of [door.app, onServer]) {
+    t.match(await findFile(app, fileOf(there)), { kind: 'file' })
+    t.equal(await findFile(app, fileOf(gone)), undefined, 'nobody else is there')
+  }
+  for (const state of ['up', 'stopped', 'gone'] as const) {
+    await put('another', state)
+    t.match(await findFile(onServer, fileOf(there)), { kind: 'file' })
+    await t.rejects(findFile(onServer, fileOf(gone)), BytesElsewhere, state)
+    t.equal(await findFile(door.app, fileOf(gone)), undefined, 'a file of rows has one node')
+  }
 })
 
 t.test('when a write failed, its files go, unless nobody knows what the disk has kept', async t => {
