@@ -165,6 +165,23 @@ t.test('a database that takes not every letter is no target, and no node starts 
   t.strictSame(await ask(url, 'select 1 from pg_tables where schemaname = current_schema()'), [])
 })
 
+t.test(
+  'a user who may make tables, and may not use those of another, is told whose they should be',
+  { skip },
+  async t => {
+    const url = await newPostgresDatabase(migratedDatabase)
+    const name = new URL(url).pathname.slice(1)
+    await ask(url, 'create role guest login')
+    await ask(url, 'grant create on schema public to guest')
+    await t.rejects(openStore(url.replace('postgres@', 'guest@'), systemClock, { node: 'one' }), {
+      name: 'SchemaFault',
+      message: new RegExp(
+        `^the user guest may not use what is in the database ${name} \\(permission denied .*\\): let it own all tables there$`,
+      ),
+    })
+  },
+)
+
 t.test('a user who may make no tables is told, with what mends it', { skip }, async t => {
   const { move } = await newInstallation(t)
   const url = await newPostgresDatabase()

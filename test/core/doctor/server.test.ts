@@ -80,3 +80,12 @@ t.test('a PostgreSQL server that can not be asked', async t => {
   const url = `postgres://postgres@127.0.0.1:${await freePort('127.0.0.1')}/mailboxd`
   t.strictSame(await codesOf(url), [['error', 'database_unreachable', 'systemctl status postgresql']])
 })
+
+t.test('one that answers, and lets nobody in, says itself what mends it', { skip }, async t => {
+  const url = await newPostgresDatabase()
+  for (const wrong of [`${url}_other`, url.replace('postgres@', 'nobody@')]) {
+    const found = await checkServer(wrong, systemClock, '/nonexistent')
+    t.match(found, [{ level: 'error', code: 'database_unreachable', paste: null }], wrong)
+    t.match(found[0]!.message, /does not exist/, wrong)
+  }
+})
