@@ -6,9 +6,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { createLog } from '../../../lib/base/log.ts'
+import { accountKeyPath } from '../../../lib/tls/acme/account-key.ts'
 import { issuedPaths } from '../../../lib/tls/acme/issued.ts'
 import { type RenewalParts, startRenewal } from '../../../lib/tls/acme/renewal.ts'
+import type { SharedKind, SharedOrders } from '../../../lib/tls/acme/shared.ts'
 import { readPair } from '../../../lib/tls/pair.ts'
+import { writeCertificate } from '../../support/certificate.ts'
 import { type Pebble, startPebble } from '../../support/pebble.ts'
 import { without } from '../../support/peers.ts'
 import { freePort } from '../../support/ports.ts'
@@ -193,6 +196,124 @@ t.test('a CA that is not there is no more than a line in the log', { skip: witho
     busy.log.filter(entry => entry.level === 'error'),
     [{ err: { message: /EADDRNOTAVAIL/ } }],
   )
+})
+
+/** What nodes have in common, in the memory of a test. */
+function sharedInMemory() {
+  const files = new Map<SharedKind, string>()
+  const answers = new Map<string, string>()
+  const listeners = new Set<() => void>()
+  const state = { isElsewhere: false, taken: 0 }
+  const shared: SharedOrders = {
+    async take() {
+      if (state.isElsewhere) return undefined
+      state.taken++
+      return async () => void state.taken--
+    },
+    read: async kind => files.get(kind),
+    async write(kind, text) {
+      files.set(kind, text)
+      for (const listener of listeners) listener()
+    },
+    publish: async (token, keyAuthorization) => void answers.set(token, keyAuthorization),
+    findAnswer: async token => answers.get(token),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+  return { files, answers, listeners, state, shared }
+}
+
+t.test(
+  'of nodes that share it one orders, with the account of all, and the others have the certificate',
+  { skip: without('pebble') },
+  async t => {
+    const pebble = await startPebble(t)
+    const { files, answers, listeners, state, shared } = sharedInMemory()
+    const node = async (port?: number) => {
+      const dataDir = temporaryDir(t)
+      const listen = [{ host: '127.0.0.1', port: port ?? (await freePort('127.0.0.1')) }]
+      const started = start(t, pebble, { dataDir, listen, shared })
+      const fileOf = (path: string) => readFileSync(path, 'utf8')
+      return {
+        ...started,
+        certificate: () => fileOf(issuedPaths(dataDir).certificate),
+        account: () => fileOf(accountKeyPath(dataDir)),
+      }
+    }
+    // The CA comes to this one alone, whatever it is asked about.
+    const first = await node(pebble.httpPort)
+    await first.look()
+    t.strictSame([first.orders(), first.state.issued], [1, 1])
+    t.strictSame(
+      ['account', 'certificate', 'standing'].map(kind => files.get(kind as SharedKind)),
+      [first.account(), first.certificate(), '{}\n'],
+    )
+    const second = await node()
+    await second.look()
+    t.strictSame([second.orders(), second.state.issued], [0, 1])
+    t.equal(second.certificate(), first.certificate())
+    await second.look()
+    t.equal(second.state.issued, 1, 'once')
+    files.delete('certificate')
+    await second.look()
+    t.equal(files.get('certificate'), second.certificate(), 'what is shared no more comes from who has it')
+
+    // Neither has one any more, and another orders.
+    await second.stop()
+    const { size } = answers
+    files.delete('certificate')
+    files.delete('standing')
+    state.isElsewhere = true
+    const third = await node()
+    await third.look()
+    t.equal(third.orders(), 0, 'another makes it')
+    state.isElsewhere = false
+    await third.look()
+    t.equal(third.orders(), 1)
+    t.equal(third.account(), first.account())
+    // An answer to the CA names the key of the account that asked (RFC 8555 §8.1).
+    t.ok(answers.size >= size)
+    t.equal(new Set([...answers.values()].map(answer => answer.split('.')[1])).size, 1)
+    t.equal(state.taken, 0, 'what was taken is given back')
+    for (const one of [first, third]) {
+      t.strictSame(
+        one.log.filter(({ level }) => level === 'error'),
+        [],
+      )
+      await one.stop()
+    }
+    t.equal(listeners.size, 0)
+  },
+)
+
+t.test('a node heeds at once what another has got, and how its order failed', async t => {
+  const gone = { directory: 'https://127.0.0.1:1/dir', httpPort: await freePort('127.0.0.1'), ca: '' }
+  const nowhere = { ...gone, caPath: '', stop: async () => {} }
+  // Each has an address of its own, and the order is the same.
+  const node = async (shared: SharedOrders) =>
+    start(t, nowhere, {
+      dataDir: temporaryDir(t),
+      listen: [{ host: '127.0.0.1', port: await freePort('127.0.0.1') }],
+      shared,
+    })
+  const { state, shared } = sharedInMemory()
+  state.isElsewhere = true
+  const waiting = await node(shared)
+  await waiting.look()
+  const { cert, key } = await writeCertificate(temporaryDir(t), name)
+  await shared.write('certificate', readFileSync(key, 'utf8') + readFileSync(cert, 'utf8'))
+  await until('it has the certificate', () => waiting.state.issued === 1)
+  t.equal(waiting.orders(), 0)
+
+  const failing = sharedInMemory()
+  const one = await node(failing.shared)
+  await one.look()
+  t.match(JSON.parse(failing.files.get('standing')!), { failures: 1 })
+  const other = await node(failing.shared)
+  await other.look()
+  t.strictSame([one.orders(), other.orders(), failing.state.taken], [1, 0, 0])
 })
 
 t.test('an order is broken off at once when the daemon stops', async t => {
