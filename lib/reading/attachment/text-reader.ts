@@ -94,7 +94,7 @@ export function createTextReader(options: TextReaderOptions): TextReader {
     clearTimeout(resting)
     if (!current) {
       worker?.unref()
-      resting = setTimeout(() => worker?.terminate(), options.idleMs).unref()
+      resting = setTimeout(rest, options.idleMs).unref()
       return
     }
     leave(current)
@@ -102,6 +102,13 @@ export function createTextReader(options: TextReaderOptions): TextReader {
     worker.ref()
     const { content, index } = current.request
     worker.postMessage({ content: crossing(content), index } satisfies TextRequest)
+  }
+
+  function rest(): void {
+    const idle = worker
+    // What comes while it ends is for another thread: with this one it would come to nothing.
+    worker = undefined
+    void idle?.terminate()
   }
 
   function leave(task: Task): void {

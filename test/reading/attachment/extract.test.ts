@@ -1,13 +1,19 @@
 import { readFileSync } from 'node:fs'
+import type { Worker } from 'node:worker_threads'
 import { deflateRawSync, deflateSync } from 'node:zlib'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
-import { createTextReader, type TextReader } from '../../../lib/reading/attachment/text-reader.ts'
+import {
+  createTextReader,
+  type TextReader,
+  type TextReaderOptions,
+} from '../../../lib/reading/attachment/text-reader.ts'
 import { hostilePdf, zipOf } from '../../support/hostile-attachments.ts'
+import { until } from '../../support/until.ts'
 
 const types: Record<string, string> = { pdf: 'application/pdf', docx: 'application/octet-stream' }
 
-function reader(changes: { timeoutMs?: number; waiting?: number } = {}): TextReader {
+function reader(changes: Partial<TextReaderOptions> = {}): TextReader {
   const made = createTextReader({
     timeoutMs: 60_000,
     heapBytes: 192 * 1024 * 1024,
@@ -127,17 +133,84 @@ t.test('what is broken or hostile is an error, and what comes after it is read',
   t.equal(process.resourceUsage().maxRSS < 1_500_000, true, 'all of it within memory')
 })
 
+const endless = hostilePdf(
+  deflateSync(Buffer.from(`BT /F1 12 Tf 1 1 Td ${'(A) Tj '.repeat(2e6)} ET`)),
+  '/FlateDecode',
+)
+const plain = (by: TextReader) => read('a.txt', 'x', 'text/plain', by)
+const good = { extractionMethod: 'text', text: 'x' }
+const unavailable = { code: 'unavailable' }
+
 t.test('one that is late is ended, and others wait for their turn or are refused', async t => {
-  const endless = hostilePdf(
-    deflateSync(Buffer.from(`BT /F1 12 Tf 1 1 Td ${'(A) Tj '.repeat(2e6)} ET`)),
-    '/FlateDecode',
-  )
   const hasty = reader({ timeoutMs: 100, waiting: 4 })
   const late = read('late.pdf', endless, undefined, hasty)
-  const waiting = [1, 2].map(() => read('a.txt', 'x', 'text/plain', hasty))
-  await t.rejects(read('a.txt', 'x', 'text/plain', hasty), { code: 'unavailable' }, 'half is for one party')
+  const waiting = [1, 2].map(() => plain(hasty))
+  await t.rejects(plain(hasty), unavailable, 'half is for one party')
   t.strictSame(await late, { extractionMethod: 'error', text: null })
-  t.strictSame(await Promise.all(waiting), Array(2).fill({ extractionMethod: 'text', text: 'x' }))
+  t.strictSame(await Promise.all(waiting), Array(2).fill(good))
   await hasty.stop()
-  await t.rejects(read('a.txt', 'x', 'text/plain', hasty), { code: 'unavailable' })
+  await t.rejects(plain(hasty), unavailable)
+})
+
+t.test('who waits for too long is refused, and so are all when it stops', async t => {
+  const busy = reader({ timeoutMs: 500, waiting: 2, waitMs: 1 })
+  const late = read('late.pdf', endless, undefined, busy)
+  for (let count = 0; count < 3; count++) await t.rejects(plain(busy), unavailable)
+  t.strictSame(await late, { extractionMethod: 'error', text: null })
+  t.strictSame(await plain(busy), good, 'who was refused has no place any more')
+  const stopped = reader()
+  const all = [read('late.pdf', endless, undefined, stopped), plain(stopped), plain(stopped)]
+  const refused = Promise.all(all.map(one => t.rejects(one, unavailable)))
+  await stopped.stop()
+  await refused
+})
+
+/** Threads that read attachments, as they are started. */
+function startedThreads(t: Test): Worker[] {
+  const threads: Worker[] = []
+  const note = (worker: Worker) => {
+    if (worker.threadName === 'attachments') threads.push(worker)
+  }
+  process.on('worker', note)
+  t.teardown(() => process.off('worker', note))
+  return threads
+}
+
+t.test('the thread ends without work, and the next attachment has another', async t => {
+  const threads = startedThreads(t)
+  const resting = reader({ idleMs: 1 })
+  for (let count = 1; count <= 2; count++) {
+    t.strictSame(await plain(resting), good)
+    t.equal(threads.length, count)
+    await until('the thread gone', () => threads.at(-1)!.threadId === -1)
+  }
+  // One that comes while it ends is not read by it.
+  let again: Promise<unknown> | undefined
+  process.once('worker', (worker: Worker) => {
+    const terminate = worker.terminate.bind(worker)
+    worker.terminate = () => {
+      again ??= plain(resting)
+      return terminate()
+    }
+  })
+  t.strictSame(await plain(resting), good)
+  await until('its end', () => again !== undefined)
+  t.strictSame(await again, good)
+})
+
+t.test('a thread that has work again is not at rest', async t => {
+  const threads = startedThreads(t)
+  const made = reader({ idleMs: 20, timeoutMs: 500 })
+  t.strictSame(await plain(made), good)
+  t.strictSame(await read('late.pdf', endless, undefined, made), { extractionMethod: 'error', text: null })
+  t.equal(threads.length, 1)
+})
+
+t.test('a thread that dies at rest is followed by another', async t => {
+  const threads = startedThreads(t)
+  const made = reader()
+  t.strictSame(await plain(made), good)
+  await threads[0]!.terminate()
+  t.strictSame(await plain(made), good)
+  t.equal(threads.length, 2)
 })
