@@ -94,14 +94,8 @@ async function startCa(
     await http.close()
   })
   const accountKey = await openAccountKey(join(dir, 'account.pem'))
-  const connect = () =>
-    connectToCa({
-      http,
-      key: accountKey,
-      clock,
-      directory: `${origin}/dir`,
-      contact: undefined,
-    })
+  const connect = (contact?: string) =>
+    connectToCa({ http, key: accountKey, clock, directory: `${origin}/dir`, contact })
   /** How an order ends. */
   const order = async (): Promise<AcmeFault> => {
     const responder = await openResponder([{ host: '127.0.0.1', port: await freePort('127.0.0.1') }])
@@ -117,8 +111,32 @@ async function startCa(
     }
     throw new Error('there was no fault')
   }
-  return { order, asked }
+  return { connect, order, asked }
 }
+
+t.test('an account is told its contact where it has another one', async t => {
+  const ops = 'ops@example.net'
+  for (const [known, contact, told] of [
+    [undefined, undefined, undefined],
+    [[], undefined, undefined],
+    [[`mailto:${ops}`], ops, undefined],
+    [[`mailto:${ops}`], undefined, 1],
+    [['mailto:old@example.net'], ops, 1],
+    [[], ops, 1],
+    // Not every CA says what it keeps.
+    [undefined, ops, 1],
+  ] as const) {
+    const { connect, asked } = await startCa(t, path =>
+      path === '/account'
+        ? { status: 201, header: { location: '%/me' }, body: { status: 'valid', contact: known } }
+        : path === '/me'
+          ? { body: {} }
+          : undefined,
+    )
+    await connect(contact)
+    t.equal(asked.get('/me'), told, `${known}, and ${contact}`)
+  }
+})
 
 t.test('nonces that are never good are not tried for ever', async t => {
   const { order, asked } = await startCa(t, path =>
