@@ -1,13 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { generateDkimKey, signDkim } from '../../lib/mail/compose/dkim.ts'
 import { type Composition, compose } from '../../lib/rendering/composition.ts'
-import { createRenderer, type RendererOptions } from '../../lib/rendering/renderer.ts'
+import { createRenderer, type Renderer, type RendererOptions } from '../../lib/rendering/renderer.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
 
 const { privateKeyPem: key } = await generateDkimKey()
 const signer = { domain: 'ours.example', selector: 's', privateKeyPem: key, signedAt: new Date(0) }
@@ -172,6 +174,31 @@ t.test('what can not cross into the thread is refused alone', async t => {
   t.ok((await after).raw.length > large)
   await t.rejects(renderer.compose(composition({ text }, content), 'a'), { name: 'DataCloneError' })
   t.ok((await renderer.compose(composition({}, Buffer.alloc(large)), 'a')).raw.length > large, 'at rest, too')
+})
+
+t.test('a thread at rest keeps no program from its end, and ends itself after a while', async t => {
+  const threads: Worker[] = []
+  const note = (worker: Worker) => void threads.push(worker)
+  process.on('worker', note)
+  t.teardown(() => process.off('worker', note))
+  /** Of threads that are waited for. */
+  const ports = () => process.getActiveResourcesInfo().filter(kind => kind === 'MessagePort').length
+  const make = (renderer: Renderer) => renderer.compose(composition({}, Buffer.alloc(large)), 'a')
+  const { renderer } = rendererOf(t)
+  for (let count = 0; count < 2; count++) {
+    const before = ports()
+    const made = make(renderer)
+    t.ok(ports() > before, 'while it works')
+    await made
+    t.equal(ports(), before)
+  }
+  t.equal(threads.length, 1)
+  const { renderer: hasty } = rendererOf(t, { idleMs: 1 })
+  for (let count = 2; count <= 3; count++) {
+    await make(hasty)
+    t.equal(threads.length, count)
+    await until('its end', () => threads.at(-1)!.threadId === -1)
+  }
 })
 
 t.test('parties take turns', async t => {
