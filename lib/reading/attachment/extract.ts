@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import { decodeText, markupCharset } from '../../mail/header/charset.ts'
+import { decodeText, isSaid, markupCharset } from '../../mail/header/charset.ts'
 import { htmlToText } from '../../mail/text/html.ts'
 import { storable } from './collected.ts'
 import { extractionMethodOf } from './method.ts'
@@ -49,7 +49,7 @@ async function textOf(
         length,
       })
     case 'html':
-      return htmlToText(decode(content, charset || markupCharset(content)))
+      return htmlToText(decode(content, isSaid(charset) ? charset : markupCharset(content)))
     case 'csv':
     case 'text':
       return decode(content, charset)

@@ -3,6 +3,7 @@ import type { Worker } from 'node:worker_threads'
 import { deflateRawSync, deflateSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
+import { collectText } from '../../../lib/reading/attachment/collected.ts'
 import {
   createTextReader,
   type TextReader,
@@ -77,10 +78,31 @@ t.test('text, CSV and HTML in their charsets', async t => {
     '<meta charset="windows-1251"><p>\xcf\xf0\xe8\xe2\xe5\xf2<script>x()</script>',
     'latin1',
   )
-  t.strictSame(await text('a.html', html, 'text/html'), ['html', 'Привет'])
+  for (const type of ['text/html', 'text/html; charset=us-ascii', 'text/html; charset=windows-1251'])
+    t.strictSame(await text('a.html', html, type), ['html', 'Привет'], type)
+  t.strictSame(await text('a.html', html, 'text/html; charset=iso-8859-1'), ['html', 'Ïðèâåò'])
   t.strictSame(await text('a.png', 'x', 'image/png'), ['unsupported', null])
   const long = (await read('a.txt', 'x'.repeat(limits.attachmentTextLength + 5), 'text/plain'))!
   t.equal(long.text?.length, limits.attachmentTextLength)
+})
+
+t.test('of pieces as much is kept as may be, wherever the last one begins', async t => {
+  for (const [length, wanted] of [
+    [0, ''],
+    [2, 'ab'],
+    [3, 'abc'],
+    [4, 'abcd'],
+    [6, 'abcdef'],
+    [7, 'abcdef'],
+  ] as const) {
+    const kept = collectText(length)
+    const answers = ['abc', '', 'def', ''].map(piece => kept.add(piece))
+    t.strictSame(answers, [length > 3, length > 3, length > 6, length > 6], `${length}`)
+    t.equal(kept.isFull, length <= 6)
+    t.equal(kept.add('longer than all before'), false)
+    t.equal(kept.text().slice(0, 6), wanted)
+    t.ok(kept.text().length <= length)
+  }
 })
 
 t.test('what is broken or hostile is an error, and what comes after it is read', async t => {
