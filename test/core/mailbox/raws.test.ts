@@ -10,6 +10,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { createDraft } from '../../../lib/core/drafts/drafts.ts'
 import { dropFilesOf, findFile, keepBytes, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
 import { putNode } from '../../../lib/store/nodes.ts'
+import { insertRaw } from '../../../lib/store/raws.ts'
 import type { NodeRow } from '../../../lib/store/tables.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
@@ -65,12 +66,12 @@ t.test('the file of an attachment of a draft has its row, too', async t => {
 })
 
 t.test('bytes that are not here are gone, unless another node may have them', async t => {
-  const door = await openDoor(t)
+  const door = await openDoor(t, { breaks: ['raw'] })
   const onServer: App = Object.create(door.app, {
     store: { value: Object.create(door.app.store, { dialect: { value: 'postgres' } }) },
   })
   const { blobs, clock, ids, store } = door.app
-  const [there, gone] = [ids.next(), ids.next()]
+  const [there, gone, rowless] = [ids.next(), ids.next(), ids.next()]
   writeFileSync(blobs.spoolPath(there), 'x')
   await blobs.keep(there, blobs.spoolPath(there))
   const fileOf = (id: string) => ({ id, sizeBytes: 1 })
@@ -82,6 +83,8 @@ t.test('bytes that are not here are gone, unless another node may have them', as
         beatAt: clock.now().toISOString(),
       }),
     )
+  const createdAt = clock.now().toISOString()
+  await store.write(db => insertRaw(db, { id: gone, sizeBytes: 1, content: null, createdAt }))
   for (const app of [door.app, onServer]) {
     t.match(await findFile(app, fileOf(there)), { kind: 'file' })
     t.equal(await findFile(app, fileOf(gone)), undefined, 'nobody else is there')
@@ -90,6 +93,7 @@ t.test('bytes that are not here are gone, unless another node may have them', as
     await put('another', state)
     t.match(await findFile(onServer, fileOf(there)), { kind: 'file' })
     await t.rejects(findFile(onServer, fileOf(gone)), BytesElsewhere, state)
+    t.equal(await findFile(onServer, fileOf(rowless)), undefined, 'what no row points to is nowhere')
     t.equal(await findFile(door.app, fileOf(gone)), undefined, 'a file of rows has one node')
   }
 })
