@@ -97,7 +97,8 @@ export function becomeOwner(dataDir: string): void {
   if (process.getuid?.() !== 0 || !existsSync(dataDir)) return
   const { uid, gid } = statSync(dataDir)
   if (uid === 0) return
-  become(uid, gid)
+  // A directory that was given away without its group leaves nobody in that of root, which the daemon is not in.
+  become(uid, gid === 0 ? (loginGroup(uid) ?? gid) : gid)
 }
 
 /**
@@ -114,10 +115,17 @@ export function asOwner(dataDir: string, command: string): string | undefined {
     : `runuser -u ${name} -- ${command}`
 }
 
-function nameOf(uid: number): string | undefined {
+const nameOf = (uid: number) => askId('-nu', uid)
+
+function loginGroup(uid: number): number | undefined {
+  const group = askId('-g', uid)
+  return group === undefined ? undefined : Number(group)
+}
+
+function askId(what: '-nu' | '-g', uid: number): string | undefined {
   try {
     const stdio: StdioOptions = ['ignore', 'pipe', 'ignore']
-    return execFileSync('id', ['-nu', String(uid)], { encoding: 'utf8', stdio }).trim()
+    return execFileSync('id', [what, String(uid)], { encoding: 'utf8', stdio }).trim()
   } catch {
     return undefined
   }

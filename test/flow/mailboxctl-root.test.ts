@@ -21,6 +21,8 @@ t.test(
       ...globSync('**/*', { cwd: daemon.dataDir }).map(name => join(daemon.dataDir, name)),
     ]
     for (const path of all()) chownSync(path, owner, owner)
+    // As by chown without a group.
+    chownSync(daemon.dataDir, owner, 0)
     // SQLite gives its own files to whom the database belongs; the key is a file of ours.
     for (const command of [
       'inbox create --mailbox-name ann',
@@ -30,9 +32,12 @@ t.test(
     ]) {
       const { code, stderr } = await daemon.ctlResult(...command.split(' '))
       t.equal(code, 0, `${command}: ${stderr}`)
-      const others = all().filter(path => lstatSync(path).uid !== owner || lstatSync(path).gid !== owner)
+      const isOthers = (path: string) =>
+        lstatSync(path).uid !== owner || (lstatSync(path).gid !== owner && path !== daemon.dataDir)
+      const others = all().filter(isOthers)
       t.strictSame(others, [], `after ${command} nothing there is root's`)
     }
+    chownSync(daemon.dataDir, owner, owner)
     const database = join(daemon.dataDir, 'mailboxd.sqlite')
     chownSync(database, 0, 0)
     chmodSync(database, 0o600)
