@@ -61,8 +61,6 @@ export interface DaemonParts {
 
 export interface Daemon {
   readonly app: Networked
-  /** Whether the data directory was made by this start. */
-  readonly isNew: boolean
   readonly smtp: readonly Endpoint[]
   /** Where mail is submitted, with STARTTLS first. */
   readonly submission: readonly Endpoint[]
@@ -86,11 +84,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     let baseUrl = config.base_url ?? ''
     const metrics = config.metrics.listen.length > 0 ? await createMetricsWhenAsked() : undefined
     const ports: number[] = []
-    const {
-      app: opened,
-      isNew,
-      hold,
-    } = await openData(
+    const { app: opened, hold } = await openData(
       {
         ...parts,
         meter: metrics ?? noMeter,
@@ -293,7 +287,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
 
     return {
       app,
-      isNew,
       smtp,
       submission,
       http,

@@ -15,7 +15,7 @@ import { checkCertificates } from './cli/certificates.ts'
 import { asOwner } from './cli/installation.ts'
 import { serverFindings } from './cli/server-findings.ts'
 import { writeText } from './cli/terminal.ts'
-import { welcomeBack, welcomeFirst } from './cli/welcome.ts'
+import { welcome } from './cli/welcome.ts'
 import { formatEndpoint } from './config/endpoint.ts'
 import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
@@ -34,7 +34,7 @@ export async function serve(
   version: string,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  const given = readDaemonArguments(argv, version)
+  const given = readDaemonArguments(argv, version, environment)
   if (typeof given === 'number') return given
   // Everything that is written holds mail or keys.
   process.umask(0o077)
@@ -136,10 +136,7 @@ async function run(
       submission: formatEndpoint(daemon.submission[0]!),
       baseUrl: daemon.app.baseUrl,
     }
-    writeText(
-      'stdout',
-      await (daemon.isNew ? welcomeFirst(daemon.app, endpoints) : welcomeBack(daemon.app, endpoints)),
-    )
+    writeText('stdout', await welcome(daemon.app, endpoints))
   }
   const failure = await Promise.race([toStop, daemon.failed])
   isStopping = true

@@ -43,8 +43,15 @@ function port(text: string): number {
   throw new InvalidArgumentError('It must be a port: 1 to 65535, or 0 for any that is free.')
 }
 
-/** Reads the arguments of mailboxd; a number is the exit code of a process that has nothing else to do. */
-export function readDaemonArguments(argv: readonly string[], version: string): DaemonArguments | number {
+/**
+ * Reads the arguments of mailboxd; a number is the exit code of a process that has nothing else to do.
+ * @param environment MAILBOXD_CONFIG of it names the installation for mailboxctl alone: a daemon is told which one it is
+ */
+export function readDaemonArguments(
+  argv: readonly string[],
+  version: string,
+  { MAILBOXD_CONFIG: named = '' }: Readonly<Record<string, string | undefined>>,
+): DaemonArguments | number {
   const program = declareMailboxd(version).exitOverride()
   try {
     program.parse(argv, { from: 'user' })
@@ -56,6 +63,12 @@ export function readDaemonArguments(argv: readonly string[], version: string): D
         {
           exitCode: 2,
         },
+      )
+    }
+    if (given.config === undefined && !isOfLocal && named !== '') {
+      program.error(
+        `error: MAILBOXD_CONFIG names a server for mailboxctl: start that one with --config ${named}, or say --data for local mode`,
+        { exitCode: 2 },
       )
     }
     return given

@@ -51,6 +51,13 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
     .option('--inbox <name>', 'the part before the @ of the first inbox', 'hello')
     .option('--wait', 'wait until the DNS records are published and right')
     .action(async ({ inbox, wait, ...said }: SetupOptions, command: Command) => {
+      if (ctl.installation().data !== undefined)
+        command.error(
+          'error: --data is of local mode, which needs no setup: say with --config which file it writes',
+          {
+            exitCode: 2,
+          },
+        )
       const given = writtenAnswers(said)
       const path = ctl.installation().config ?? systemConfigPath
       // An empty one says nothing: a full disk may have left it.

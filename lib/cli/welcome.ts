@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { packageRoot } from '../base/package-root.ts'
 import { findFirstInbox, firstMailboxName } from '../core/account/first-inbox.ts'
 import { createInbox } from '../core/account/inboxes.ts'
-import { createKey } from '../core/account/keys.ts'
+import { createKey, listAllKeys } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 
@@ -23,9 +23,20 @@ const ctlOf = ({ config }: App) =>
 /** For a shell. */
 const quoted = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
 
-/** Makes the first inbox and the first key, and tells what to paste. The key is shown this once. */
-export async function welcomeFirst(app: App, { smtp, submission, baseUrl }: LocalEndpoints): Promise<string> {
-  const inbox = await createInbox(app, operator, { mailboxName: firstMailboxName, displayName: 'Hello' })
+/**
+ * What a start in local mode tells. Where there is no key yet it makes the first one, and the first inbox: a start that failed, or was
+ * ended early, has made neither.
+ */
+export async function welcome(app: App, endpoints: LocalEndpoints): Promise<string> {
+  const hasKey = (await listAllKeys(app, 1)).length > 0
+  return hasKey ? welcomeBack(app, endpoints) : welcomeFirst(app, endpoints)
+}
+
+/** The key is shown this once. */
+async function welcomeFirst(app: App, { smtp, submission, baseUrl }: LocalEndpoints): Promise<string> {
+  const inbox =
+    (await findFirstInbox(app)) ??
+    (await createInbox(app, operator, { mailboxName: firstMailboxName, displayName: 'Hello' }))
   const ctl = ctlOf(app)
   const { token } = await createKey(app, operator, { account: true }, 'first key')
   return `
@@ -59,7 +70,7 @@ Reply to the newest one:
 }
 
 /** What later starts say: the same, but for the key, of which nothing is kept that could be shown. */
-export async function welcomeBack(app: App, { smtp, submission, baseUrl }: LocalEndpoints): Promise<string> {
+async function welcomeBack(app: App, { smtp, submission, baseUrl }: LocalEndpoints): Promise<string> {
   const inbox = await findFirstInbox(app)
   const ctl = ctlOf(app)
   return `

@@ -31,7 +31,7 @@ export interface AppParts extends DeskParts {
 }
 
 /** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
-export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
+export async function openApp(parts: AppParts): Promise<{ app: App }> {
   const { config, clock, ids, log, random, baseUrl } = parts
   const desk = await openDesk(parts)
   const { store, meter } = desk
@@ -123,7 +123,8 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
   }
   const stream = createEventStream(app)
   const waiters = createWaiters(app)
-  return { app, ...(await ensureInstallation(app)) }
+  await ensureInstallation(app)
+  return { app }
 }
 
 function defaultThreads(): number {

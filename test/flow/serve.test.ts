@@ -98,6 +98,15 @@ t.test('ports can be chosen, are kept over restarts, and what is printed works a
   ])
   t.equal(taken.code, 1, 'a port that was named is that one or none')
   t.match(taken.stderr, `(process ${first.process.pid})`)
+  const after = await startLocalDaemon(t, dir, '--data', 'other', '--port', '0', '--smtp-port', '0')
+  t.match(after.printed, /^ {2}inbox +hello@mailboxd\.localhost$/m, 'a start that failed was not the first')
+  t.match(after.printed, /^ {2}key +\S+ {2}\(shown this once/m)
+  t.equal(await after.stop(), 0)
+  const named = await runProgram(process.execPath, [builtProgram('mailboxd')], '', {
+    cwd: dir,
+    env: { MAILBOXD_CONFIG: '/etc/mailboxd/mailboxd.toml' },
+  })
+  t.match(named, { code: 2, stderr: /^error: MAILBOXD_CONFIG names a server .* --config \/etc\/mailboxd/ })
 
   const keys = /^.* (\S+\/mailboxctl --data \S+) key create/m.exec(first.printed)![1]!
   const made = await runProgram('sh', ['-c', `${keys} --json key create`], '', { cwd: '/' })

@@ -22,6 +22,11 @@ t.test(
   async t => {
     const file = join(temporaryDir(t), 'mailboxd.toml')
     const setup = (...args: string[]) => callCtl(dirname(file), '--config', file, ...args)
+    const local = await callCtl(dirname(file), '--data', dirname(file), 'setup', '--domain', 'ours.example')
+    t.match(local, {
+      code: 2,
+      stderr: /^error: --data is of local mode, which needs no setup: say with --config/,
+    })
     const unsaid = await setup('setup', '--domain', 'ours.example')
     t.equal(unsaid.code, 2)
     t.match(unsaid.stderr, /without a terminal to ask on, give --hostname/)

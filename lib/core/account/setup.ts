@@ -11,16 +11,15 @@ import { insertInbox } from './inboxes.ts'
 
 /**
  * Makes what every installation has, where it is missing: the account, its default pod, its mail domain with a DKIM
- * key, and the inbox of postmaster and abuse. Gives whether this was the first time.
+ * key, and the inbox of postmaster and abuse.
  */
-export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> {
+export async function ensureInstallation(app: App): Promise<void> {
   const domain = normaliseDomain(app.config.account_domain)
   if (domain === undefined) throw new Error(`account_domain is no domain: ${app.config.account_domain}`)
   await ensureDomain(app, domain)
-  return app.store.write(async db => {
+  await app.store.write(async db => {
     const createdAt = app.clock.now().toISOString()
-    const account = await findAccount(db)
-    if (!account) {
+    if (!(await findAccount(db))) {
       const id = app.ids.next()
       await insertAccount(db, {
         id,
@@ -46,6 +45,5 @@ export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> 
     if (pod && !(await isAddressUsed(db, address))) {
       await insertInbox(app, db, { podId: pod.id, address, displayName: null, isSystem: true })
     }
-    return { isNew: !account }
   })
 }
