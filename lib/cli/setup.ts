@@ -236,5 +236,5 @@ or each in a form of your DNS provider:
 ${forms.join('\n\n')}
 
 The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.${isOrdering ? `\nThe CA finds this machine by the A record of ${hostname}: until it is there the first order of a certificate fails, and it is made again as\nsoon as it is (${ctl} tls list).` : ''}
-Then: ${ctl} dns check --wait${findings.length > 0 ? `\n\n${tellFindings(findings)}` : ''}`
+Then: ${ctl} dns check --wait (send nothing before it is well: large providers refuse it)${findings.length > 0 ? `\n\n${tellFindings(findings)}` : ''}`
 }

@@ -128,7 +128,7 @@ async function findFileFaults(dataDir: string, read: Db, blobs: Blobs): Promise<
   return [
     ...missing.map(({ id, found }) => ({
       check: 'files',
-      promise: 'every row that points to a file has it, with all of its bytes',
+      promise: 'every row that points to a file has it, in its whole length',
       subject: id,
       found,
     })),

@@ -17,6 +17,7 @@ type Asked = Pick<App, 'config'> & {
 const mostSkewMs = 2_000
 /** What of the log a standby that keeps up has not flushed yet. */
 const mostBehindBytes = 16 * 1024 * 1024
+const withoutStandby = `alter system set synchronous_standby_names = ''; select pg_reload_conf()`
 /** Of those who are no node: mailboxctl, the doctor, a backup. */
 const connectionsBeside = 8
 
@@ -55,11 +56,8 @@ function replicationFaults(found: Replication, nodes: number): Finding[] {
       return finding('warning', 'standby_late', subject, message, 'select * from pg_stat_replication')
     })
   if (isAsked && !standbys.some(({ isSynchronous }) => isSynchronous)) {
-    const message = `the server is to wait for a standby (synchronous_standby_names is ${synchronousNames}), and none follows it so: no write ends, and mail is put off`
-    return [
-      finding('error', 'standby_missing', subject, message, 'select * from pg_stat_replication'),
-      ...late,
-    ]
+    const message = `the server is to wait for a standby (synchronous_standby_names is ${synchronousNames}), and none follows it so: no write ends, and mail is put off. Start the standby, or go on without it, and what is taken until it is back is on this server alone`
+    return [finding('error', 'standby_missing', subject, message, withoutStandby), ...late]
   }
   if (standbys.length > 0 && (!isAsked || synchronousCommit === 'local')) {
     const why = isAsked ? 'synchronous_commit is local' : 'synchronous_standby_names is empty'

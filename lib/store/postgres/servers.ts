@@ -194,6 +194,11 @@ const withoutPassword = /client password must be a/
 const passwordHint =
   'the server asks for a password, and none was given: name a file that has it, password_file (of a command: --password-file)'
 
+/** What pg says when nothing came back for as long as an answer may take. */
+const unanswered = /^Query read timeout/
+const unansweredHint =
+  'no answer came in time, and what was asked may be done all the same: look before you ask it again. mailboxctl doctor says what it waits for (a standby that is gone, a network)'
+
 /** What pg says of a server that answers in the clear alone, also without a code. */
 const withoutTls = /does not support SSL connections/
 const tlsHint = 'turn it on there (ssl = on in postgresql.conf, with a certificate)'
@@ -204,6 +209,7 @@ export function toldOf(error: Error): Error {
     return new Pooled({ cause: error })
   if (withoutPassword.test(error.message)) return new Error(passwordHint, { cause: error })
   if (withoutTls.test(error.message)) return new Error(`${error.message}: ${tlsHint}`, { cause: error })
+  if (unanswered.test(error.message)) return new Error(unansweredHint, { cause: error })
   const code = 'code' in error ? String(error.code) : ''
   const ofCertificate = ofCertificates[code]
   if (ofCertificate !== undefined) return Object.assign(new Error(ofCertificate, { cause: error }), { code })

@@ -170,5 +170,12 @@ t.test('who follows the server', { skip }, async t => {
   await kill(receiver)
   const none = 'select 1 where not exists (select 1 from pg_stat_replication)'
   await appears('nobody to follow', none)
-  t.strictSame(short(await find()), [['error', 'standby_missing', 'replication', ...look]])
+  t.strictSame(short(await find()), [
+    [
+      'error',
+      'standby_missing',
+      'replication',
+      `alter system set synchronous_standby_names = ''; select pg_reload_conf()`,
+    ],
+  ])
 })

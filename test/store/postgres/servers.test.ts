@@ -118,7 +118,7 @@ t.test('a server that stands still once it is connected to is given up', async t
   const { port } = server.address() as AddressInfo
   await t.rejects(connectTo(createServers(`postgres://u@127.0.0.1:${port}/d`), {}), {
     name: 'StorageUnreachable',
-    message: /Query read timeout/,
+    message: /asked: no answer came in time, .* may be done all the same/,
   })
 })
 
