@@ -60,10 +60,21 @@ export function findForbidden(
     if (found === undefined) break
     // What the system says of that says enough.
     if (!found.isDirectory()) return undefined
-    if (!isAllowed(directory, X_OK)) return tell(directory, found, ['enter it', 'x'], dataDir)
+    if (!isAllowed(directory, X_OK)) {
+      const isAboveData = isIn(dataDir, path) && !isIn(dataDir, directory)
+      const forbidden = tell(directory, found, ['enter it', 'x'], dataDir)
+      return isAboveData ? elsewhere(forbidden) : forbidden
+    }
     around = directory
   }
   const found = statOf(path)
+  if (found !== undefined && path === dataDir && !found.isDirectory())
+    return elsewhere({
+      path,
+      isOwn: false,
+      message: `${path} is a file, and data_dir is a directory`,
+      paste: '',
+    })
   if (found?.isDirectory()) {
     const isUsable = isAllowed(path, R_OK | W_OK | X_OK)
     return isUsable ? undefined : tell(path, found, ['read and write in it', 'rwx'], dataDir)
@@ -118,6 +129,13 @@ function pasteOf(path: string, rights: Rights, dataDir: string | undefined): str
   if (dataDir !== undefined && isIn(dataDir, path)) return `chown -R ${me}: ${dataDir}`
   if (rights === 'r' || rights === 'x') return `chgrp ${nameOfGroup()} ${path} && chmod g+${rights} ${path}`
   return `chown ${me}: ${path}`
+}
+
+/** What is another's, such as the home of root, is not opened for the daemon's data, and no file of the system given away for them. */
+function elsewhere({ message, ...forbidden }: Forbidden): Forbidden {
+  const place = '/var/lib/mailboxd'
+  const better = `${message}. Let it be a directory of ${nameOfUser()}, such as ${place} (data_dir, in local mode --data)`
+  return { ...forbidden, message: better, paste: pasteOfNew(place) }
 }
 
 /** Where the directory that it would be made in is another's, that one stays as it is: it may be the one of all. */

@@ -34,6 +34,16 @@ t.test(
     }
     t.match(await told('/', 'write', '/'), { message: /holds other things/, paste: install('/mailboxd') })
     t.match(await told('/root', 'write', '/root'), { paste: install('/root/mailboxd') })
+    // Who pastes what is said gives away neither a file of the system nor the home of root.
+    const elsewhere = {
+      message: /Let it be a directory of nobody, such as /,
+      paste: install('/var/lib/mailboxd'),
+    }
+    t.match(await told('/root/data', 'write', '/root/data'), elsewhere)
+    t.match(await told('/etc/passwd', 'write', '/etc/passwd'), elsewhere)
+    t.match(await told('/root/cert.pem', 'read', '/var/lib/mailboxd'), {
+      paste: /^chgrp .* \/root && chmod g\+x \/root$/,
+    })
 
     const shared = join(dir, 'shared')
     mkdirSync(shared)
