@@ -16,6 +16,6 @@ export const postgresTable = table('How the PostgreSQL server of database is rea
     maximum: 100,
     unit: 'connections',
     description:
-      'How many connections the daemon opens. Each thread that takes mail in opens two more, the one of the search index two, and one keeps others from starting beside it.',
+      'How many connections the daemon opens. Each thread that takes mail in opens two more, the one of the search index two, one hears what other nodes say, and one keeps others from starting beside it.',
   }),
 })
