@@ -12,7 +12,7 @@ const isLoopback = createNetworkSet(['127.0.0.0/8', '::1/128'])
 
 /** What of the configuration and the machine loses mail, or will; it is told at the start and by mailboxctl doctor. */
 export async function serverFindings(config: Config): Promise<Finding[]> {
-  const { http, hostname, base_url: baseUrl, data_dir: dataDir } = config
+  const { hostname, base_url: baseUrl, data_dir: dataDir } = config
   const found: Finding[] = []
   // Nobody comes to a laboratory.
   const isLaboratory = config.delivery.mode === 'capture'
@@ -22,14 +22,7 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
       'base_url is not set: the links in mails to strangers lead to the address that the API listens on'
     found.push(finding('warning', 'base_url_missing', hostname, message, `base_url = "https://${hostname}"`))
   }
-  const open = http.listen.filter(one => !isLoopback(parseEndpoint(one).host))
-  if (open.length > 0 && !baseUrl?.startsWith('https:')) {
-    const message = `the API listens on ${open.join(', ')} without TLS: keys and mail can be read on the way. Put a proxy with TLS before it`
-    found.push(
-      finding('warning', 'api_without_tls', open[0]!, message, '[http]\nlisten = ["127.0.0.1:8025"]'),
-    )
-  }
-  found.push(...databaseFindings(config))
+  found.push(...withoutTlsFindings(config), ...databaseFindings(config))
   if (existsSync(dataDir)) {
     const { bavail, blocks, bsize } = statfsSync(dataDir)
     const left = `${Math.floor((bavail * bsize) / 1e6)} MB are left`
@@ -46,6 +39,24 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
     ...found,
     ...[...faults, ...outOfTime].map(one => finding('error', 'certificate', one.path, one.message)),
     ...warnings.map(one => finding('warning', 'certificate', one.path, one.message)),
+  ]
+}
+
+/** That keys go over a network in the clear: clients are sent to a URL without TLS, or come from elsewhere without any. */
+export function withoutTlsFindings({ http, base_url: baseUrl }: Config): Finding[] {
+  const why = 'without TLS: keys and mail can be read on the way. Put a proxy with TLS before it'
+  const url = baseUrl === undefined ? undefined : new URL(baseUrl)
+  if (url?.protocol === 'https:') return []
+  const open = http.listen.filter(one => !isLoopback(parseEndpoint(one).host))
+  if (open.length > 0) {
+    const message = `the API listens on ${open.join(', ')} ${why}`
+    const paste = '[http]\nlisten = ["127.0.0.1:8025"]'
+    return [finding('warning', 'api_without_tls', open[0]!, message, paste)]
+  }
+  if (url === undefined || isHere(url.hostname.replace(/^\[(.*)\]$/, '$1'))) return []
+  const message = `base_url is ${url.origin}, and so clients reach the API ${why}, and name that one`
+  return [
+    finding('warning', 'api_without_tls', url.hostname, message, `base_url = "https://${url.hostname}"`),
   ]
 }
 
@@ -87,7 +98,7 @@ function withVerifyFull(database: string): string {
   return `${bare}${bare.includes('?') ? '&' : '?'}sslmode=verify-full`
 }
 
-/** Whether the server of a database is on this machine, by the host of its URL. */
+/** Whether a server is on this machine, by the host of its URL. */
 function isHere(host: string): boolean {
   return (
     host === '' || host === 'localhost' || /^(\/|%2f)/i.test(host) || (isIP(host) !== 0 && isLoopback(host))
@@ -99,7 +110,7 @@ export function selfSignedFindings({ tls, acme, submission, hostname }: Config):
   if (tls.certificate.length > 0 || acme.directory !== undefined) return []
   const isSubmitted = submission.listen.length + submission.listen_tls.length > 0
   const refusing = isSubmitted ? ', and most clients send nothing by submission' : ''
-  const message = `the certificate is one that mailboxd signs itself: servers that bring mail use it all the same (STARTTLS), others can not verify it${refusing}. Let a CA give one: read its terms of service, see that port 80 is free and open, add this to the configuration, and restart mailboxd`
+  const message = `the certificate is one that mailboxd signs itself: servers that bring mail use it all the same (STARTTLS), others can not verify it${refusing}. Let a CA give one: read its terms of service, see that port 80 is free and open, add the table [acme] to the configuration (mailboxctl doctor shows it), and restart mailboxd`
   const paste = '[acme]\ndirectory = "https://acme-v02.api.letsencrypt.org/directory"\nterms_agreed = true'
   return [finding('warning', 'certificate_self_signed', hostname, message, paste)]
 }

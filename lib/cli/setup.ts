@@ -28,7 +28,7 @@ import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { tellFindings } from './findings.ts'
 import { asOwner, daemonUser, systemConfigPath } from './installation.ts'
 import { withApp } from './open.ts'
-import { selfSignedFindings } from './server-findings.ts'
+import { selfSignedFindings, withoutTlsFindings } from './server-findings.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers, writtenAnswers } from './setup-config.ts'
 import { commandOf } from './words.ts'
 
@@ -180,7 +180,7 @@ interface Made {
   readonly hostname: string
   /** Whether certificates come from a CA. */
   readonly isOrdering: boolean
-  /** That nobody can verify the certificate, and what to do about it, where that is so. */
+  /** That nobody can verify the certificate, or that keys go in the clear, and what to do about it, where that is so. */
   readonly findings: readonly Finding[]
 }
 
@@ -203,7 +203,7 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
     token,
     hostname,
     isOrdering,
-    findings: selfSignedFindings(app.config),
+    findings: [...selfSignedFindings(app.config), ...withoutTlsFindings(app.config)],
   }
 }
 

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { databaseFindings, serverFindings } from '../../lib/cli/server-findings.ts'
+import { databaseFindings, selfSignedFindings, serverFindings } from '../../lib/cli/server-findings.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { writeCertificate } from '../support/certificate.ts'
 import { writeExpiredCertificate } from '../support/expired-certificate.ts'
@@ -49,6 +49,25 @@ t.test('what of the configuration loses mail is told at the start, in a line eac
     }),
     ['warning api_without_tls'],
   )
+  for (const [url, told] of [
+    ['http://mail.ours.example', ['warning api_without_tls']],
+    ['http://127.0.0.1:8025', []],
+    ['http://localhost:8025', []],
+  ] as const) {
+    const top = `min_free = 0\nbase_url = "${url}"`
+    t.strictSame(await codesOf(t, { ...sound, top }), told, url)
+  }
+})
+
+t.test('what is to be added is called by its name: in the log nothing stands below the sentence', t => {
+  const config = parseConfig(
+    'hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "/nowhere"',
+    'test',
+  )
+  const [found] = selfSignedFindings(config)
+  t.match(found?.message, /add the table \[acme\] to the configuration \(mailboxctl doctor shows it\)/)
+  t.match(found?.paste, /^\[acme\]\n/)
+  t.end()
 })
 
 t.test('a database on another machine is to be asked over TLS', t => {
