@@ -15,13 +15,14 @@ import type { Command } from 'commander'
 import { replaceFile } from '../base/durable-file.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { parseConfig } from '../config/load.ts'
-import { createInbox, listInboxes } from '../core/account/inboxes.ts'
+import { createInbox, listInboxes, requireMailboxName } from '../core/account/inboxes.ts'
 import { createKey, listAllKeys } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
 import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
 import { type RecordToPublish, recordsToPublish } from '../core/domains/host-records.ts'
+import { readRunning } from '../core/running.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
@@ -62,6 +63,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
       const path = ctl.installation().config ?? systemConfigPath
       // An empty one says nothing: a full disk may have left it.
       const isNew = !existsSync(path) || statSync(path).size === 0
+      requireMailboxName(inbox)
       if (isNew) await writeConfig(path, await complete(given, command))
       const config = parseConfig(readFileSync(path, 'utf8'), path)
       const contradicted = contradictions(given, config)
@@ -71,14 +73,19 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
         )
       }
       giveToDaemon(path, config.data_dir)
+      const wasUp = (await readRunning(config.data_dir)).isUp
       const reason = startService(path)
-      const isStarted = reason === undefined
+      const isStarted = wasUp || reason === undefined
       const start = `mailboxd --config ${path}`
-      const state = isStarted
-        ? 'mailboxd runs.'
-        : `mailboxd was not started (${reason}): ${asOwner(config.data_dir, start) ?? start}`
+      const state = wasUp
+        ? 'mailboxd runs already.'
+        : reason === undefined
+          ? 'mailboxd runs.'
+          : `mailboxd was not started: ${reason}. Start it with: ${asOwner(config.data_dir, start) ?? start}`
       const made = await withApp({ config: path }, app => makeFirst(app, inbox), { mayMake: true })
-      ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, state, made))
+      const { data_dir: dataDir } = config
+      const head = `${isNew ? 'Wrote' : 'Kept'} ${path}. ${state}\n\ndata    ${dataDir}`
+      ctl.output().say({ config: path, dataDir, ...made, isStarted }, () => tell(path, head, made))
       if (!wait) return
       const found = await withApp({ config: path }, app => diagnose(app, undefined, untilNextAsk))
       ctl.output().say(found, () => tellDiagnosis(found))
@@ -137,22 +144,21 @@ function findUser(): { uid: number; gid: number } | undefined {
 }
 
 function contradictions(given: SetupAnswers, config: ReturnType<typeof parseConfig>): string[] {
-  const there = {
-    domain: config.account_domain,
-    hostname: config.hostname,
-    baseUrl: config.base_url,
-    operatorAddress: config.operator_address,
-    acme: config.acme.directory,
-    certificate: config.tls.certificate[0]?.certificate,
-    key: config.tls.certificate[0]?.key,
-    submission: config.submission.listen.length + config.submission.listen_tls.length > 0 || undefined,
-  }
-  return Object.entries(there)
-    .filter(([name, value]) => {
-      const said = given[name as keyof typeof there]
-      return said !== undefined && said !== value
-    })
-    .map(([name, value]) =>
+  const [certificate] = config.tls.certificate
+  const isSubmitted = config.submission.listen.length + config.submission.listen_tls.length > 0
+  const there: readonly (readonly [setting: string, said: unknown, value: unknown])[] = [
+    ['account_domain', given.domain, config.account_domain],
+    ['hostname', given.hostname, config.hostname],
+    ['base_url', given.baseUrl, config.base_url],
+    ['operator_address', given.operatorAddress, config.operator_address],
+    ['acme.directory', given.acme, config.acme.directory],
+    ['certificate (of [[tls.certificate]])', given.certificate, certificate?.certificate],
+    ['key (of [[tls.certificate]])', given.key, certificate?.key],
+    ['submission', given.submission, isSubmitted || undefined],
+  ]
+  return there
+    .filter(([, said, value]) => said !== undefined && said !== value)
+    .map(([name, , value]) =>
       name === 'submission'
         ? 'submission is not set (add [submission] with listen = ["0.0.0.0:587", "[::]:587"] and listen_tls = ["0.0.0.0:465", "[::]:465"]; where systemd runs it, enable mailboxd-submission.socket and mailboxd-submissions.socket)'
         : `${name} is ${value ?? 'not set'}`,
@@ -209,8 +215,7 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
 
 function tell(
   path: string,
-  isNew: boolean,
-  state: string,
+  head: string,
   { records, inbox, token, hostname, isOrdering, findings }: Made,
 ): string {
   const forms = records.map(({ type, name, value, priority }) =>
@@ -222,8 +227,7 @@ function tell(
     ].join('\n'),
   )
   const ctl = path === systemConfigPath ? 'mailboxctl' : `mailboxctl --config ${path}`
-  return `${isNew ? 'Wrote' : 'Kept'} ${path}. ${state}
-
+  return `${head}
 inbox   ${inbox}
 key     ${token ?? `there is one already; ${ctl} key create makes another`}${token ? '  (shown this once)' : ''}
 

@@ -13,6 +13,7 @@ import t from 'tap'
 import { parseConfig } from '../../lib/config/load.ts'
 import { builtProgram } from '../support/built.ts'
 import { callCtl } from '../support/called-ctl.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -43,6 +44,9 @@ t.test(
       stderr: /tls\.certificate\[0\]\.certificate: \/\S+\/none\.pem can not be read: ENOENT/,
     })
     t.notOk(existsSync(file), 'what would keep mailboxd from its start is not written')
+    const short = await setup(...said, '--inbox', 'a')
+    t.match(short, { code: 1, stderr: /A mailbox name has 3 to 30 characters/ })
+    t.notOk(existsSync(file), 'nor is anything, where the inbox can not be made')
 
     const urls = ['--base-url', 'https://api.ours.example/', '--operator-address', 'ops@example.net']
     const first = await setup(...said, ...urls, '--acme', 'https://ca.test/directory', '--agree-to-terms')
@@ -87,7 +91,7 @@ t.test(
       t.match(ofNobody.stderr, '')
       t.match(
         ofNobody.stdout,
-        `mailboxd was not started (the service of systemd is for /etc/mailboxd/mailboxd.toml alone): runuser -u nobody -- mailboxd --config ${config}\n`,
+        `Wrote ${config}. mailboxd was not started: the service of systemd is for /etc/mailboxd/mailboxd.toml alone. Start it with: runuser -u nobody -- mailboxd --config ${config}\n\ndata    ${join(others, 'data')}\ninbox   hello@ours.example\n`,
       )
     }
     const again = await setup(...said)
@@ -101,11 +105,17 @@ t.test(
     t.match(late, {
       code: 2,
       stderr:
-        /says otherwise: acme is https:\/\/ca\.test\/directory, submission is not set \(add \[submission\] with listen = .*\)\. Change/,
+        /says otherwise: acme\.directory is https:\/\/ca\.test\/directory, submission is not set \(add \[submission\] with listen = .*\)\. Change/,
     })
     const other = await setup('setup', '--domain', 'theirs.example')
     t.equal(other.code, 2)
-    t.match(other.stderr, /is there and says otherwise: domain is ours\.example/)
+    t.match(other.stderr, /is there and says otherwise: account_domain is ours\.example/)
+    const elsewhere = await setup('setup', '--hostname', 'a b', '--base-url', 'http://api.ours.example')
+    t.match(
+      elsewhere.stderr,
+      /otherwise: hostname is mail\.ours\.example, base_url is https:\/\/api\.ours\.example\. Change/,
+      'settings are called as they are in the file',
+    )
     const capital = await setup(
       'setup',
       '--domain',
@@ -117,6 +127,14 @@ t.test(
     t.match(await setup('verify'), { code: 0, stdout: /all that was promised holds/ })
   },
 )
+
+t.test('a mailboxd that runs is told as that, and an API in the clear', async t => {
+  const daemon = await startDaemon(t, { toml: 'base_url = "http://mail.ours.example"' })
+  const again = await callCtl(dirname(daemon.configPath), '--config', daemon.configPath, 'setup')
+  t.equal(again.code, 0, again.stderr)
+  t.match(again.stdout, `Kept ${daemon.configPath}. mailboxd runs already.\n\ndata    ${daemon.dataDir}\n`)
+  t.match(again.stdout, /mail\.ours\.example {2}\(api_without_tls\)/)
+})
 
 t.test('names are taken as people write them, and kept as DNS has them', async t => {
   const file = join(temporaryDir(t), 'mailboxd.toml')

@@ -296,7 +296,7 @@ const randomLength = 8
 let reserved: ReadonlySet<string> | undefined
 
 /** The local part of a new inbox, lower-case. @throws Problem `invalid_mailbox_name` */
-function requireMailboxName(text: string): string {
+export function requireMailboxName(text: string): string {
   const name = text.toLowerCase()
   const isFitting = name.length >= limits.mailboxNameMin && name.length <= limits.mailboxNameMax
   if (!isFitting || !form.test(name) || name.includes('..')) throw new Problem('invalid_mailbox_name')
