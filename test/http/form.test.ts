@@ -153,6 +153,14 @@ t.test('multipart/form-data', async t => {
       const { status, body } = await lines(text, boundary)
       t.strictSame([status, body.error], [400, 'invalid_request'], JSON.stringify([text, boundary]))
     }
+    // RFC 2046 §5.1.1: what is within it is read, and what is not is told by that, whatever else is wrong.
+    const whole = (length: number) => {
+      const boundary = 'b'.repeat(length)
+      return lines(`${part.replace('bbb', boundary)}--${boundary}--\n`, boundary)
+    }
+    t.match((await whole(71)).body.message, /boundary must have 1 to 70 characters/)
+    t.notMatch((await whole(70)).body.message, /boundary/)
+    t.match((await lines(part, '""')).body.message, /boundary must have 1 to 70 characters/)
     const none = await post('x', { 'content-type': 'multipart/form-data' })
     t.equal(none.body.error, 'invalid_request')
     t.equal((await post('x', { 'content-type': 'multipart/mixed; boundary=a' })).status, 415)

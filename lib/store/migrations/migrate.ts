@@ -14,7 +14,7 @@ import { ledgerDdl, type Migration, movingStep, readMovingName } from './migrati
 export async function findSchemaState(
   db: Db,
   dialect: DialectName,
-  isTarget = false,
+  isTarget: boolean,
 ): Promise<{ readonly missing: readonly Migration[]; readonly lastStep: number | undefined }> {
   const tables =
     dialect === 'sqlite'

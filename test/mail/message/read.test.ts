@@ -147,6 +147,13 @@ t.test('raw bytes in a header', async t => {
   t.equal(await subjectOf(Buffer.from('Grüße'), []), 'Grüße', 'UTF-8')
   t.equal(await subjectOf(cyrillic, ['Content-Type: text/plain; charset=windows-1251']), 'Привет')
   t.equal(await subjectOf(Buffer.from('Gr\xfc\xdfe', 'latin1'), []), 'Grüße', 'without a charset')
+  // In a header they would be other characters than each reader of one sees.
+  for (const charset of ['utf-16', 'UTF16LE', 'iso-2022-jp'])
+    t.equal(
+      await subjectOf(Buffer.from('Gr\xfc\xdfe', 'latin1'), [`Content-Type: text/plain; charset=${charset}`]),
+      'Grüße',
+      charset,
+    )
   t.equal(await subjectOf(Buffer.from('=?koi8-r?Q?\xf0\xd2?=', 'latin1'), []), 'Пр', 'inside an encoded word')
 })
 
