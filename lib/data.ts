@@ -6,7 +6,8 @@ import { findForbiddenFile } from './core/data-access.ts'
 import { daemonLockPath, nodeName, timelinePath } from './core/nodes/node-name.ts'
 import { openApp } from './core/open.ts'
 import { databaseOf } from './core/open-rows.ts'
-import { lockDataDirectory } from './store/dialect/lock.ts'
+import { readRunning } from './core/running.ts'
+import { DataDirectoryBusy, lockDataDirectory } from './store/dialect/lock.ts'
 import { newestStep } from './store/migrations/migrate.ts'
 import { requireOurs } from './store/open.ts'
 import type { NodeHold } from './store/postgres/hold.ts'
@@ -28,6 +29,30 @@ async function holdServer({ config, clock, log }: OpenParts): Promise<NodeHold |
   })
 }
 
+/** @throws DataDirectoryBusy, with who holds it where that one has said so */
+async function lock(dataDir: string): Promise<() => void> {
+  try {
+    return lockDataDirectory(daemonLockPath(dataDir))
+  } catch (error) {
+    if (!(error instanceof DataDirectoryBusy)) throw error
+    const { last } = await readRunning(dataDir)
+    // What is left of one that was killed says nothing of who holds it now.
+    if (!last || last.stoppedAt !== null || !isAlive(last.pid)) throw error
+    throw new DataDirectoryBusy(
+      `${error.message}: it is process ${last.pid}, with its API at ${last.http.join(', ')}. Use that one, end it, or start this one on other data`,
+    )
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // It is another user's.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
 /**
  * Opens the data directory, which is made when missing, and what belongs to it, for this process alone; and joins the other nodes on its
  * database.
@@ -41,7 +66,7 @@ export async function openData(parts: OpenParts, closing: (() => unknown)[]) {
   if (forbidden) throw new StorageForbidden(tellForbidden(forbidden))
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   requireFinished(dataDir)
-  closing.push(lockDataDirectory(daemonLockPath(dataDir)))
+  closing.push(await lock(dataDir))
   const hold = await holdServer(parts)
   closing.push(() => hold?.release())
   const opened = await openApp({ ...parts, ...(hold && { hold }) })

@@ -88,10 +88,12 @@ async function listenOrMove(door: Door, host: string, port: number, { chosenBy, 
     const holder = isTaken ? tellPortHolder(port) : ''
     const chosen = chosenBy(setting)
     if (!isTaken || chosen !== undefined) {
-      error.message += `${holder}; ${chosen ?? setting} names it`
+      const byWhom = holder === '' ? '(as root, ss -ltnp shows by which program)' : `by ${holder}`
+      if (isTaken) error.message = `${formatEndpoint({ host, port })} is taken ${byWhom}`
+      error.message += `; ${chosen ?? setting} names it`
       throw error
     }
-    log.warn({ host, port }, `the port is taken${holder}; another one is used`)
+    log.warn({ host, port }, `the port is taken${holder === '' ? '' : ` by ${holder}`}; another one is used`)
     return door.listen(host, 0)
   }
 }

@@ -5,13 +5,13 @@ import { oneLine } from './one-line.ts'
 /** The state of a socket that listens, in /proc/net/tcp. */
 const listens = '0A'
 
-/** ` by postfix (process 812)`, for the process that listens on a port here; empty where that can't be seen (not Linux, not root). */
+/** `postfix (process 812)`, for the process that listens on a port here; empty where that can't be seen (not Linux, not root). */
 export function tellPortHolder(port: number): string {
   try {
     const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap(file => listenersOf(file, port)))
     for (const id of readdirSync('/proc')) {
       if (/^\d+$/.test(id) && holdsOne(id, inodes)) {
-        return ` by ${nameOf(id)} (process ${id})`
+        return `${nameOf(id)} (process ${id})`
       }
     }
   } catch {

@@ -29,7 +29,7 @@ const advice: readonly (readonly [code: string, text: string, of?: 'machine'])[]
   ['ENOENT', 'it is not there: look at how it is written'],
   ['ENOTDIR', 'a part of that path is a file'],
   ['EISDIR', 'that is a folder: name a file in it'],
-  ['EADDRINUSE', 'end that program (as root, ss -ltnp shows which), or give mailboxd another port'],
+  ['EADDRINUSE', 'end that program, or give mailboxd another port'],
   ['EADDRNOTAVAIL', 'this machine does not have that address: ip address shows those that it has'],
 ]
 
@@ -80,5 +80,7 @@ export function tellSystemFault(error: unknown): string | undefined {
     : code === 'EACCES' && 'syscall' in error && error.syscall === 'listen'
       ? lowPort
       : adviceOn(error)?.[1]
-  return what === undefined ? undefined : `${error.message.replace(/^E[A-Z]+: /, '')} (${code}): ${what}`
+  return what === undefined
+    ? undefined
+    : `${error.message.replace(/^(?:listen )?E[A-Z]+: /, '')} (${code}): ${what}`
 }

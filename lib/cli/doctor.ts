@@ -18,8 +18,8 @@ import { acmeFindings } from './acme-order.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings, worstFirst } from './findings.ts'
 import { becomeDaemonUser, configSource, findConfig, requireInstallation } from './installation.ts'
+import { notRunningFindings } from './not-running.ts'
 import { serverFindings } from './server-findings.ts'
-import { takenPorts } from './taken-ports.ts'
 import { commandOf } from './words.ts'
 
 /** What the rest can not be asked beside. */
@@ -46,10 +46,10 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       await requireInstallation(ctl.installation(), config)
       // As root, who sees whose they are, and whether somebody holds the lock of the daemon: where that is not for this user, it is told below.
       const running = await readRunning(config.data_dir).catch(() => ({ isUp: false, last: undefined }))
-      const taken = running.isUp ? [] : takenPorts(config)
+      const notRunning = running.isUp ? [] : notRunningFindings(ctl.installation(), config)
       becomeDaemonUser(config.data_dir, configSource(ctl.installation()))
       const before = [
-        ...taken,
+        ...notRunning,
         ...(await serverFindings(config)),
         ...(await dataFindings(config, deep === true)),
       ]

@@ -9,6 +9,10 @@ t.test('what the system and SQLite say is told with what to do', async t => {
     tellSystemFault(fault('EACCES', "EACCES: permission denied, mkdir '/var/lib/mailboxd'")),
     "permission denied, mkdir '/var/lib/mailboxd' (EACCES): this user may not: run it as root, or as the user that mailboxd runs as",
   )
+  t.equal(
+    tellSystemFault(fault('EADDRINUSE', 'listen EADDRINUSE: address already in use :::25')),
+    'address already in use :::25 (EADDRINUSE): end that program, or give mailboxd another port',
+  )
   for (const code of ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'])
     t.match(tellSystemFault(fault(code, 'x')), /the disk is full/)
   for (const code of ['SQLITE_CORRUPT_INDEX', 'SQLITE_NOTADB'])

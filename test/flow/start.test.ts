@@ -22,8 +22,9 @@ t.test('a second daemon on the same data refuses in a sentence', async t => {
   t.equal(second.code, 1)
   t.match(
     second.stderr,
-    /^mailboxd can not start: another mailboxd runs on this data directory \(it holds .+\)\n$/,
+    /^mailboxd can not start: another mailboxd runs on this data directory \(it holds .+\): it is process \d+, with its API at 127\.0\.0\.1:\d+\. Use that one, end it, or start this one on other data\n$/,
   )
+  t.match(second.stderr, `process ${daemon.process.pid}, with its API at ${new URL(daemon.baseUrl).host}.`)
   t.equal(second.stdout, '')
   t.equal(
     (await (await greetedDialog(daemon.smtpPort)).say('NOOP')).code,
@@ -47,7 +48,7 @@ t.test('a port that is taken is said in a sentence', { skip: isOnServers }, asyn
   t.match(
     second.stderr,
     new RegExp(
-      `^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort} by mailboxd\\.js \\(process ${daemon.process.pid}\\); smtp\\.listen names it .*: end that program .*, or give mailboxd another port\n$`,
+      `^mailboxd can not start: 127\\.0\\.0\\.1:${daemon.smtpPort} is taken by mailboxd\\.js \\(process ${daemon.process.pid}\\); smtp\\.listen names it \\(EADDRINUSE\\): end that program, or give mailboxd another port\n$`,
       'm',
     ),
   )
@@ -58,7 +59,10 @@ t.test('a port that is taken is said in a sentence', { skip: isOnServers }, asyn
   const elsewhere = config.replace(`["127.0.0.1:${daemon.smtpPort}"]`, '["192.0.2.1:2525"]')
   writeFileSync(join(dir, 'mailboxd.toml'), elsewhere)
   const third = await run('--config', join(dir, 'mailboxd.toml'))
-  t.match(third.stderr, /192\.0\.2\.1:2525; smtp\.listen names it \(EADDRNOTAVAIL\): this machine does not/)
+  t.match(
+    third.stderr,
+    /start: address not available 192\.0\.2\.1:2525; smtp\.listen names it \(EADDRNOTAVAIL\): this machine does not/,
+  )
   t.equal(await daemon.end('SIGINT'), 0, 'SIGINT ends as SIGTERM does')
 })
 

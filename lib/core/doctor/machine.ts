@@ -19,19 +19,7 @@ export async function checkMachine({ config, daemon, root = '/' }: Asked): Promi
   const running = daemon
     ? await Promise.all([checkFiles(config, daemon, root), checkKills(daemon, root)])
     : []
-  const notRunning = daemon
-    ? []
-    : [
-        finding(
-          'error',
-          'not_running',
-          config.data_dir,
-          'mailboxd does not run on this data: no mail comes or goes',
-          'systemctl start mailboxd',
-        ),
-      ]
   return [
-    ...notRunning,
     ...versionOf(daemon),
     ...(await checkMemory(daemon, root)),
     ...running.flat(),

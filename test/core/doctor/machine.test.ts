@@ -82,15 +82,3 @@ t.test('each want of the machine is told, and a sound one has none', async t => 
     ['hint not_checked memory', 'hint not_checked files'],
   )
 })
-
-t.test('that it does not run', async t => {
-  const config = parseConfig(
-    `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${temporaryDir(t)}"`,
-    'test',
-  )
-  const found = await checkMachine({ config, daemon: undefined, root: systemWith(t, {}) })
-  t.strictSame(
-    found.map(({ level, code }) => `${level} ${code}`),
-    ['error not_running'],
-  )
-})

@@ -6,7 +6,8 @@ import { readSources } from '../../rules/source-tree.ts'
 
 t.test('each code that a finding may have stands on the page of the doctor', async t => {
   const page = readFileSync(join(packageRoot(), 'docs/doctor.md'), 'utf8')
-  const rooms = /^lib\/(?:mail\/domain|core\/doctor|core\/domains)\/|^lib\/cli\/server-findings/
+  const rooms =
+    /^lib\/(?:mail\/domain|core\/doctor|core\/domains)\/|^lib\/cli\/(?:server-findings|not-running)/
   const codes = readSources()
     .filter(({ path }) => rooms.test(path))
     .flatMap(({ text }) => [
