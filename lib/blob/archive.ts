@@ -151,7 +151,14 @@ async function* hashed(chunks: AsyncIterable<unknown>, hash: Hash): AsyncGenerat
 function unreadable(error: unknown): BackupFault {
   if (error instanceof BackupFault) return error
   const why = error instanceof Error ? error.message : String(error)
-  return new BackupFault(`the archive can not be read: ${why}`, { cause: error })
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const what =
+    code === 'Z_BUF_ERROR'
+      ? 'is cut off, its end is missing: copy it anew, or take another backup'
+      : /^ZSTD_error_(?:checksum_wrong|corruption_detected)$/.test(code)
+        ? `is damaged (${why}): copy it anew, or take another backup`
+        : `can not be read: ${why}`
+  return new BackupFault(`the archive ${what}`, { cause: error })
 }
 
 /** All of a small file of an archive. @throws BackupFault when it is not small */

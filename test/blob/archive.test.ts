@@ -45,7 +45,14 @@ t.test(
     const command = `cd ${dir} && tar --zstd -xf archive.tar.zst && sha256sum -c SHA256SUMS`
     t.match(await runProgram('sh', ['-c', command]), { code: 0, stdout: /folder\/large: OK/ })
 
-    await t.rejects(read(bytes.subarray(0, bytes.length - 50)), BackupFault, 'cut off')
+    const isCut = /^the archive is cut off, its end is missing: copy it anew, or take another backup$/
+    for (const left of [bytes.length - 50, 20, 0])
+      await t.rejects(read(bytes.subarray(0, left)), { name: 'BackupFault', message: isCut }, `${left} bytes`)
+    const isDamaged = /^the archive is damaged \(.+\): copy it anew, or take another backup$/
+    const bent = Buffer.from(bytes)
+    bent[bytes.length - 20]! ^= 0x10
+    await t.rejects(read(bent), { name: 'BackupFault', message: isDamaged })
+    await t.rejects(read(Buffer.from('no archive')), { message: /^the archive can not be read: / })
     for (let at = 0; at < bytes.length; at += 7) {
       const bent = Buffer.from(bytes)
       bent[at]! ^= 0x10

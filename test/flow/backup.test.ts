@@ -139,7 +139,7 @@ t.test('what can not be restored leaves the place as it was, and says why', asyn
   const cut = join(dir, 'cut.tar.zst')
   const bytes = readFileSync(whole)
   writeFileSync(cut, bytes.subarray(0, bytes.length - 50))
-  await refuse('its end is missing', /\/cut\.tar\.zst: the archive can not be read: /, cut)
+  await refuse('its end is missing', /\/cut\.tar\.zst: the archive is cut off, its end is missing: copy it anew, /, cut)
   const onNone = await ctl('--config', daemon.configPath, 'backup', join(dir, 'new.tar.zst'), '--base', none)
   t.match(onNone, { code: 1, stderr: /none\.tar\.zst is no backup of mailboxd, or not whole: / })
   await refuse('the base is missing', /builds on that of .* name all of them/, later)
