@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { BucketOut } from './blobs-fault.ts'
 import { forbiddenOf, tellForbidden } from './forbidden.ts'
 import { isDiskFull, StorageContended, StorageUnreachable } from './storage-fault.ts'
 
@@ -42,10 +43,10 @@ function damaged(): string {
   return 'the database is damaged: stop mailboxd, keep a copy of the file, and restore the last backup (mailboxctl restore)'
 }
 
-/** Whether it failed because of the machine, whatever was asked: a disk that is full or fails, a damaged database, a server of the database that can not be asked. */
+/** Whether it failed because of the machine, whatever was asked: a disk that is full or fails, a damaged database, a server of the database, or a bucket, that can not be asked. */
 export function isMachineFault(error: unknown): boolean {
   const isOfServer = error instanceof StorageUnreachable || error instanceof StorageContended
-  return isDiskFull(error) || isOfServer || adviceOn(error)?.[2] === 'machine'
+  return isDiskFull(error) || isOfServer || error instanceof BucketOut || adviceOn(error)?.[2] === 'machine'
 }
 
 /** Where systemd puts what a unit is given, as long as it runs. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { BlobsFault, BucketOut } from '../../lib/base/blobs-fault.ts'
 import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../../lib/base/system-fault.ts'
 
@@ -33,9 +34,11 @@ t.test('what is a credential of a unit that does not run is told as that', async
   )
 })
 
-t.test('a server of the database that can not be asked is a fault of the machine', async t => {
+t.test('a server of the database, or a bucket, that can not be asked is a fault of the machine', async t => {
   t.ok(isMachineFault(new StorageUnreachable(fault('ECONNREFUSED', 'x'))))
   t.ok(isMachineFault(StorageContended.of(fault('40001', 'x'))))
+  t.ok(isMachineFault(new BucketOut('x')))
+  t.notOk(isMachineFault(new BlobsFault('what is in there is another')))
   const lowPort = Object.assign(fault('EACCES', 'listen EACCES: permission denied 0.0.0.0:25'), {
     syscall: 'listen',
   })

@@ -1,5 +1,5 @@
 import { BackupFault } from '../../lib/base/backup-fault.ts'
-import { BlobsFault, BytesElsewhere } from '../../lib/base/blobs-fault.ts'
+import { BucketOut, BytesElsewhere } from '../../lib/base/blobs-fault.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { Reply } from '../../lib/base/reply.ts'
 import { SchemaFault } from '../../lib/base/schema-fault.ts'
@@ -33,7 +33,7 @@ export const failures: readonly (readonly [what: string, error: unknown])[] = [
   ['a statement that the server ended', new StorageContended(coded('57014', 'canceling statement'), '57014')],
   ['a file of somebody else', new StorageForbidden('/data is of root: run it as root')],
   ['a database of a newer program', new SchemaFault('a newer mailboxd made this database')],
-  ['a bucket that does not answer', new BlobsFault('the bucket does not answer')],
+  ['a bucket that does not answer', new BucketOut('the bucket does not answer')],
   ['bytes on another node', new BytesElsewhere()],
   ['a backup that is damaged', new BackupFault('is not whole')],
   [

@@ -15,7 +15,7 @@ import { findStrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
 import { openReader } from '../../store/open.ts'
 import { findSecretKey } from '../../store/secrets.ts'
-import { readNextKey, readSecretKey, SecretKeyFault } from '../app/secret-key.ts'
+import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../app/secret-key.ts'
 import { names, rawOfName } from './contents.ts'
 
 /** Something that contradicts what was promised. */
@@ -106,7 +106,7 @@ async function findKeyFaults(dataDir: string, read: Db): Promise<Finding[]> {
   // They may have been put under another key between the two looks.
   if ((await findSecretKey(read))?.id !== known!.id) return findKeyFaults(dataDir, read)
   const promise = 'the key that the secrets in the database are sealed under is there'
-  return [{ check: 'secrets', promise, subject: 'secrets.key', found }]
+  return [{ check: 'secrets', promise, subject: secretKeyPath(dataDir), found }]
 }
 
 async function keyFaultOf(dataDir: string, keyId: string): Promise<string | undefined> {
@@ -114,7 +114,8 @@ async function keyFaultOf(dataDir: string, keyId: string): Promise<string | unde
     const keys = await Promise.all([readSecretKey(dataDir), readNextKey(dataDir)])
     const ids = keys.flatMap(key => (key === undefined ? [] : [createSecretBox(key).keyId]))
     if (ids.includes(keyId)) return undefined
-    return ids.length === 0 ? 'is missing' : `is another key: ${ids[0]} in place of ${keyId}`
+    const what = ids.length === 0 ? 'is missing' : `is another key: ${ids[0]} in place of ${keyId}`
+    return `${what}: restore it from the backup of the data directory, or copy it from another node`
   } catch (error) {
     if (!(error instanceof SecretKeyFault)) throw error
     return `can not be used: ${error.message}`

@@ -142,13 +142,19 @@ t.test('verify tells each promise that is broken, and nothing where none is', as
   fresh()
   const key = join(dir, 'secrets.key')
   for (const [text, found] of [
-    ['00'.repeat(32), /^is another key: \S+ in place of \S+$/],
+    [
+      '00'.repeat(32),
+      /^is another key: \S+ in place of \S+: restore it from the backup of the data directory, or copy it from another node$/,
+    ],
     ['00', /^can not be used: .* is damaged: /],
-    [undefined, /^is missing$/],
+    [
+      undefined,
+      /^is missing: restore it from the backup of the data directory, or copy it from another node$/,
+    ],
   ] as const) {
     rmSync(key)
     if (text !== undefined) writeFileSync(key, text)
-    t.match(await look(), [{ check: 'secrets', subject: 'secrets.key', found }])
+    t.match(await look(), [{ check: 'secrets', subject: key, found }])
   }
   copyFileSync(join(daemon.dataDir, 'secrets.key'), `${key}.next`)
   t.strictSame(await look(), [], 'a change of the key that was cut off before its last step')
