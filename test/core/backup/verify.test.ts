@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import {
   closeSync,
   copyFileSync,
   cpSync,
+  mkdirSync,
   openSync,
   readdirSync,
   rmSync,
@@ -9,10 +11,12 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import { createSecretBox } from '../../../lib/base/secret-box.ts'
 import { openDisk } from '../../../lib/blob/disk.ts'
 import { verify } from '../../../lib/core/backup/verify.ts'
 import { invariants } from '../../../lib/store/invariants.ts'
@@ -98,6 +102,10 @@ t.test('verify tells each promise that is broken, and nothing where none is', as
   }
   fresh()
   t.strictSame(await look(), [], 'a daemon that ended')
+  mkdirSync(join(dir, 'raw', 'lost+found'))
+  writeFileSync(join(dir, 'raw', 'lost+found', '#12'), '')
+  writeFileSync(join(dir, 'raw', 'stray'), '')
+  t.strictSame(await look(), [], 'what others put beside the folders of large messages')
   const database = join(dir, 'mailboxd.sqlite')
   const checked = new Set<string>()
   for (const [check, sql] of harms) {
@@ -158,4 +166,27 @@ t.test('verify tells each promise that is broken, and nothing where none is', as
   }
   copyFileSync(join(daemon.dataDir, 'secrets.key'), `${key}.next`)
   t.strictSame(await look(), [], 'a change of the key that was cut off before its last step')
+
+  for (const [text, checks] of [
+    ['11'.repeat(32), []],
+    ['22'.repeat(32), ['secrets']],
+  ] as const) {
+    fresh()
+    rmSync(key)
+    execFileSync('mkfifo', [key])
+    const looked = look()
+    const pipe = await open(key, 'w')
+    // It knows by now under which key the secrets are, and reads the file.
+    const connection = new Database(database)
+    connection
+      .prepare('update "secretKey" set "id" = ?')
+      .run(createSecretBox(Buffer.from('11'.repeat(32), 'hex')).keyId)
+    connection.close()
+    rmSync(key)
+    writeFileSync(key, text)
+    await pipe.writeFile(text)
+    await pipe.close()
+    const found = (await looked).map(({ check }) => check)
+    t.strictSame(found, checks, 'the secrets were put under another key between the two looks')
+  }
 })
