@@ -114,6 +114,17 @@ t.test(
   },
 )
 
+t.test('what the server warns of besides is no outage', { skip: without('postgres') }, async t => {
+  const pool = openPostgres(await newPostgresDatabase(), 1, { failed: one => t.fail(one.message) })
+  t.teardown(pool.close)
+  const { send, release } = await pool.take()
+  // There is no transaction in progress.
+  await send('rollback')
+  await send(`do $$ begin raise warning 'beware'; end $$`)
+  t.match(await send('select 1 as one'), { rows: [{ one: 1 }] })
+  release()
+})
+
 t.test(
   'a store closes though a write, for which nobody waits any more, hangs on a standby that is gone',
   { skip: without('postgres') },
