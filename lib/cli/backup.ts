@@ -17,7 +17,14 @@ import { restoreBackup } from '../core/backup/restore.ts'
 import { blobsOf } from './blobs.ts'
 import { BrokenOff, breakable } from './breakable.ts'
 import type { Ctl } from './ctl.ts'
-import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
+import {
+  becomeOwner,
+  configSource,
+  daemonUser,
+  findConfig,
+  requireInstallation,
+  systemConfigPath,
+} from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress, letOthersGoFirst } from './progress.ts'
 import { writeText } from './terminal.ts'
@@ -154,8 +161,12 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
   requireFile(config)
   const dataDir = config.data_dir
   if (process.getuid?.() === 0 && !existsSync(dataDir)) {
-    const message = `${dataDir} is not there: make it for the user that mailboxd runs as, for example by install -d -m 700 -o mailboxd -g mailboxd ${dataDir}`
-    throw new ConfigFault(configSource(ctl.installation()), [{ path: 'data_dir', message }])
+    const source = configSource(ctl.installation())
+    const how =
+      source === systemConfigPath
+        ? `for the user that mailboxd runs as: install -d -m 700 -o ${daemonUser} -g ${daemonUser} ${dataDir}`
+        : `as the user that mailboxd is to run as: mkdir -m 700 ${dataDir}`
+    throw new ConfigFault(source, [{ path: 'data_dir', message: `${dataDir} is not there: make it ${how}` }])
   }
   const handles = await Promise.all(files.map(file => (file === '-' ? undefined : opened(file, 'r'))))
   becomeOwner(dataDir)

@@ -59,7 +59,14 @@ async function migrate(ctl: Ctl, { to, passwordFile, blobs }: MigrateOptions): P
     progress.end()
     const isDone = (files?.isDone ?? true) && (rows?.isDone ?? true)
     const wasServer = config.database !== undefined
-    const next = nextOf({ isDone, running: rows?.running ?? [], wasServer, to, place, passwordFile })
+    const next = nextOf({
+      isDone,
+      running: rows?.running ?? files?.running ?? [],
+      wasServer,
+      to,
+      place,
+      passwordFile,
+    })
     const texts = [files && textOfFiles(files), rows && textOfRows(rows), next]
     ctl
       .output()

@@ -5,7 +5,7 @@ import { type Db, isServer } from '../store/dialect/dialect.ts'
 import { isFileKept, type KeptFile, listKeptFiles } from '../store/kept-files.ts'
 import { listOtherNodes } from '../store/living-nodes.ts'
 import { openReader } from '../store/open.ts'
-import { lockInstallation } from './moving.ts'
+import { findRunning, lockInstallation, type MoveReport } from './moving.ts'
 import { nodeName } from './nodes/node-name.ts'
 import type { OpenBucket } from './open-blobs.ts'
 
@@ -21,6 +21,8 @@ export interface FilesMoveParts {
 export interface FilesMoveReport {
   /** False where a daemon runs: it still reads the files here, or puts new ones into the bucket. */
   readonly isDone: boolean
+  /** Those nodes that run, when it is not done. */
+  readonly running: MoveReport['running']
   /** How many there are that rows point to. */
   readonly files: number
   /** How many of them this call has copied, and their bytes. */
@@ -51,11 +53,11 @@ export async function moveFiles({
       const blobs = await openBucket(read)
       if (!blobs)
         throw new BackupFault(
-          'set `blobs` and the table [s3] in the configuration first: what is in the data directory is found with them, too',
+          '`blobs` is not set, so large messages are in data_dir already; where some are in a bucket, set it and the table [s3] first',
         )
       try {
         const moved = await moveEach(read, blobs, { to, isAlone: free !== undefined, told })
-        return { isDone: free !== undefined, ...moved }
+        return { isDone: free !== undefined, running: free ? [] : await findRunning(from, read), ...moved }
       } finally {
         await blobs.close()
       }

@@ -116,8 +116,8 @@ export function targetOf(dataDir: string, to: string, password: string | undefin
   return password === undefined ? to : withPassword(to, password)
 }
 
-/** A daemon on a file is that of its directory, and has no name. */
-async function findRunning(from: string, read: Db): Promise<MoveReport['running']> {
+/** Who has the rows meanwhile: a daemon on a file is that of its directory, and has no name. */
+export async function findRunning(from: string, read: Db): Promise<MoveReport['running']> {
   if (!isServer(from)) return []
   return (await listOtherNodes(read, '')).map(({ id, name }) => ({ id, name }))
 }

@@ -3,6 +3,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { SchemaFault } from '../../lib/base/schema-fault.ts'
+import type { DistantBlobs } from '../../lib/blob/bucket/distant.ts'
 import { moveRows } from '../../lib/core/moving.ts'
 import { moveFiles } from '../../lib/core/moving-files.ts'
 import { daemonLockPath, nodeName } from '../../lib/core/nodes/node-name.ts'
@@ -222,11 +223,19 @@ t.test(
     const hold = (node: string) =>
       holder.query('select pg_advisory_lock($1, hashtext($2))', [nodeClass, node])
     await hold(await nodeName(dataDir))
-    await t.rejects(files(), { message: /^set `blobs` and the table \[s3\]/ }, 'this node alone')
+    await t.rejects(files(), { message: /^`blobs` is not set, so .* in data_dir already/ }, 'this node alone')
     await hold('other')
     await t.rejects(files(), {
       name: 'BackupFault',
       message: /these work beside it: a node that has just come \(\?\)\. Leave them in the bucket/,
     })
+    const free = lockDataDirectory(daemonLockPath(dataDir))
+    t.teardown(free)
+    const bucket = { close() {} } as unknown as DistantBlobs
+    t.match(
+      await moveFiles({ dataDir, from: url, to: 'bucket', openBucket: async () => bucket, told }),
+      { isDone: false, running: [{ name: 'a node that has just come' }] },
+      'who runs is named',
+    )
   },
 )

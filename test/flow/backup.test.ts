@@ -127,6 +127,15 @@ t.test('what can not be restored leaves the place as it was, and says why', asyn
     stderr: /mailboxd, or another restore, is at work in .*: stop it first \(systemctl stop/,
   })
   const place = join(dir, 'place')
+  if (process.getuid?.() === 0)
+    t.match(
+      await ctl('--data', place, 'restore', whole),
+      {
+        code: 78,
+        stderr: new RegExp(`is not there: make it as the user .* run as: mkdir -m 700 ${place}\n$`),
+      },
+      'root does not know whose it is to be',
+    )
   const none = join(dir, 'none.tar.zst')
   writeFileSync(none, 'no archive')
   mkdirSync(place, { mode: 0o700 })
@@ -139,7 +148,11 @@ t.test('what can not be restored leaves the place as it was, and says why', asyn
   const cut = join(dir, 'cut.tar.zst')
   const bytes = readFileSync(whole)
   writeFileSync(cut, bytes.subarray(0, bytes.length - 50))
-  await refuse('its end is missing', /\/cut\.tar\.zst: the archive is cut off, its end is missing: copy it anew, /, cut)
+  await refuse(
+    'its end is missing',
+    /\/cut\.tar\.zst: the archive is cut off, its end is missing: copy it anew, /,
+    cut,
+  )
   const onNone = await ctl('--config', daemon.configPath, 'backup', join(dir, 'new.tar.zst'), '--base', none)
   t.match(onNone, { code: 1, stderr: /none\.tar\.zst is no backup of mailboxd, or not whole: / })
   await refuse('the base is missing', /builds on that of .* name all of them/, later)
