@@ -13,6 +13,7 @@ import { tellSystemFault } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { asOwner } from './cli/installation.ts'
+import { checkDatabasePassword } from './cli/secret-files.ts'
 import { serverFindings } from './cli/server-findings.ts'
 import { writeText } from './cli/terminal.ts'
 import { welcome } from './cli/welcome.ts'
@@ -44,7 +45,8 @@ export async function serve(
   let config: Config
   try {
     config = isLocal ? await localConfigOf(given) : await loadConfig(given.config!)
-    const { faults } = await checkCertificates(config)
+    const found = [await checkCertificates(config), await checkDatabasePassword(config)]
+    const faults = found.flatMap(one => one.faults)
     if (faults.length > 0) throw new ConfigFault(given.config!, faults)
   } catch (error) {
     if (error instanceof ConfigFault) {

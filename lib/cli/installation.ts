@@ -43,7 +43,7 @@ export async function requireInstallation(installation: Installation, config: Co
   if (await isMade(config)) return
   const how = awaitsSetup(installation)
     ? `run mailboxctl setup as root, which writes ${systemConfigPath} and starts mailboxd`
-    : config.database !== undefined && (await hasSecrets(await databaseOf(config)))
+    : config.database !== undefined && (await hasSecrets(await databaseOf(config))) === true
       ? `the rows of one are on the server; put its secrets.key there, from a backup of its data directory`
       : 'start mailboxd, which makes it'
   const message = `there is no installation in ${config.data_dir}: ${how}, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`

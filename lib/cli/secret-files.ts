@@ -18,7 +18,7 @@ interface Found {
 export async function checkSecretFiles({ blobs, s3, database, postgres, delivery }: Config): Promise<Found> {
   const found = [
     blobs !== undefined && (await check('s3.secret_access_key_file', s3.secret_access_key_file)),
-    database !== undefined && (await check('postgres.password_file', postgres.password_file)),
+    await checkDatabasePassword({ database, postgres }),
     ...(await Promise.all(
       delivery.route.map((route, index) =>
         check(`delivery.route[${index}].password_file`, route.password_file),
@@ -26,6 +26,14 @@ export async function checkSecretFiles({ blobs, s3, database, postgres, delivery
     )),
   ].filter(one => one !== false)
   return { faults: found.flatMap(one => one.faults), warnings: found.flatMap(one => one.warnings) }
+}
+
+/** Whether the daemon can read the password of the database's server, where it has one. */
+export async function checkDatabasePassword({
+  database,
+  postgres,
+}: Pick<Config, 'database' | 'postgres'>): Promise<Found> {
+  return check('postgres.password_file', database === undefined ? undefined : postgres.password_file)
 }
 
 /**
@@ -72,16 +80,17 @@ async function checkSecretKey(config: Config): Promise<Found> {
     )
   }
   if (isSealed === false || database === undefined) return { faults: [], warnings: [] }
-  const message = `${path} is missing, and the server of the database does not say whether there are secrets that it is needed for: if this is no new installation, restore it from the backup of the data directory`
+  const why = isSealed.message
+  const message = `${path} is missing, and whether there are secrets in the database that it is needed for is not known (${why}): if this is no new installation, restore it from the backup of the data directory`
   return { faults: [], warnings: [{ path: 'data_dir', message }] }
 }
 
-/** As `hasSecrets`; undefined also where the password can't be read, which is told of its setting. */
-async function hasSecretsOf(config: Config): Promise<boolean | undefined> {
+/** As `hasSecrets`; where the password can't be read, that is why. */
+async function hasSecretsOf(config: Config): Promise<boolean | Error> {
   try {
     return await hasSecrets(await databaseOf(config))
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return undefined
+    if (error instanceof Error && 'code' in error) return error
     throw error
   }
 }

@@ -51,10 +51,10 @@ export async function databaseOf({
 const noTable = ['42P01', 'SQLITE_ERROR']
 
 /**
- * Whether secrets are sealed in a database; undefined where it can't be read, which whoever opens it says.
+ * Whether secrets are sealed in a database, or why that is not known where it can't be read.
  * @param location as of `databaseOf`
  */
-export async function hasSecrets(location: string): Promise<boolean | undefined> {
+export async function hasSecrets(location: string): Promise<boolean | Error> {
   try {
     const { read, close } = await openReader(location)
     try {
@@ -63,9 +63,9 @@ export async function hasSecrets(location: string): Promise<boolean | undefined>
       await close()
     }
   } catch (error) {
-    if (error instanceof StorageUnreachable) return undefined
+    if (error instanceof StorageUnreachable) return error
     if (!(error instanceof Error && 'code' in error)) throw error
-    return noTable.includes(String(error.code)) ? false : undefined
+    return noTable.includes(String(error.code)) ? false : error
   }
 }
 

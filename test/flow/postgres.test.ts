@@ -236,7 +236,13 @@ t.test('the key of the secrets on a server is missed', { skip: without('postgres
   )
   const unknown = await daemon.ctlResult('config', 'check')
   t.equal(unknown.code, 0, unknown.stderr)
-  t.match(JSON.parse(unknown.stdout).warnings, [{ path: 'data_dir', message: /does not say whether/ }])
+  t.match(JSON.parse(unknown.stdout).warnings, [
+    {
+      path: 'data_dir',
+      message:
+        /is missing, and whether .* is not known \(the server of the database can not be asked: .*ECONNREFUSED/,
+    },
+  ])
 })
 
 t.test('a server that is not there is told in a sentence', { skip: without('postgres') }, async t => {
@@ -265,4 +271,10 @@ password_file = "${secret}"
   })
   const none = (await newPostgresDatabase()).replace(/\/[^/]*$/, '/none_such')
   t.match(await start(none), { code: 1, stderr: /can not be asked: database "none_such" does not exist/ })
+  rmSync(secret)
+  t.match(await start(none), {
+    code: 78,
+    stderr:
+      /mailboxd\.toml: postgres\.password_file: the daemon can not read \S+\/password \(ENOENT\): make it, /,
+  })
 })
