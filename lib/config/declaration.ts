@@ -73,7 +73,8 @@ export function typeInWords(declaration: Declaration): string {
   }
   if (type === 'array' && items) return `list (each: ${typeInWords(items)})`
   if (type === 'boolean') return 'true or false'
-  if (type === 'integer') return `${wholeNumberInWords({ minimum, maximum })} (${unit})`
+  if (type === 'integer')
+    return `${wholeNumberInWords({ minimum, maximum })}${unit === undefined ? '' : ` (${unit})`}`
   if (between) return `duration from ${between[0]} to ${between[1]}`
   return format ? formats[format].title : 'table'
 }

@@ -13,7 +13,6 @@ export const deliveryTable = table('How mail goes out.', {
     default: 25,
     minimum: 1,
     maximum: 65_535,
-    unit: 'port',
     description: 'The port of the servers that mail is delivered to; other than 25 only in a laboratory.',
   }),
   concurrency: number({
@@ -94,7 +93,6 @@ export const deliveryTable = table('How mail goes out.', {
         default: 587,
         minimum: 1,
         maximum: 65_535,
-        unit: 'port',
         description: 'The port of the smarthost: 587 for "starttls", 465 for "implicit".',
       }),
       tls: Type.Enum(['starttls', 'implicit', 'plain'], {

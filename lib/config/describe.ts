@@ -19,7 +19,8 @@ const width = 100
  * @returns undefined where nothing has this name
  */
 export function describeConfig(about?: string): string | undefined {
-  const isMeant = (path: string) => about === undefined || path === about || path.startsWith(`${about}.`)
+  const named = about === undefined ? undefined : (listWith(about)?.path ?? about)
+  const isMeant = (path: string) => named === undefined || path === named || path.startsWith(`${named}.`)
   const text = inTables(
     ({ name, meaning }) => (isMeant(name) ? `[${name}]  ${meaning}\n` : undefined),
     setting => (isMeant(setting.path) ? describeSetting(setting) : undefined),
@@ -27,12 +28,21 @@ export function describeConfig(about?: string): string | undefined {
   return text === '' ? undefined : text
 }
 
+/** The list of tables in each of which a setting of this name may stand: `delivery.route` for `delivery.route.host`. */
+function listWith(name: string): Setting | undefined {
+  return allSettings.find(({ path, declaration: { items } }) => {
+    const inside = items !== undefined && isGroup(items) ? Object.keys(items.properties) : []
+    return inside.some(one => name === `${path}.${one}`)
+  })
+}
+
 /** The table or the setting that somebody may have meant by a name that none has. */
 export function nearestSetting(name: string): string | undefined {
   return nearestWord(name, [...allTables.map(one => one.name), ...allSettings.map(one => one.path)])
 }
 
-function describeSetting({ path, declaration, meaning, isRequired }: Setting): string {
+function describeSetting(setting: Setting): string {
+  const { path, declaration, meaning, isRequired } = setting
   const facts = [
     typeInWords(declaration),
     isRequired ? 'required' : '',
@@ -40,6 +50,8 @@ function describeSetting({ path, declaration, meaning, isRequired }: Setting): s
     declaration.local === undefined ? '' : `in local mode ${inToml(declaration.local)}`,
   ]
   const inside = insideOf(declaration).map(one => wrap('      ', one))
+  if (inside.length > 0)
+    inside.push(...['for example', ...exampleTable(setting)].map(one => `      ${one}\n`))
   return `${path}\n${wrap('    ', facts.filter(fact => fact !== '').join('; '))}${wrap('    ', meaning)}${inside.join('')}`
 }
 

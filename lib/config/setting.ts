@@ -16,7 +16,7 @@ export type Bounds = {
   readonly minimum: number
   readonly maximum: number
   /** What the number counts, for people. */
-  readonly unit: string
+  readonly unit?: string
 }
 
 export const flag = (meaning: Meaning & { default: boolean }) => Type.Boolean(meaning)

@@ -25,7 +25,7 @@ export function readToml(text: string): { document: Record<string, unknown> } | 
 }
 
 /** What those who write it by hand do wrong in their own words; of the rest what the parser says. */
-function sentenceOf({ message, line }: TomlError, text: string): string {
+function sentenceOf({ message, line, column }: TomlError, text: string): string {
   const lines = text.split(/\r?\n/)
   const own = lines[line - 1] ?? ''
   const [said = ''] = message.replace(/^Invalid TOML document: /, '').split('\n')
@@ -39,6 +39,8 @@ function sentenceOf({ message, line }: TomlError, text: string): string {
     return 'a typographic quote stands in this line, as word processors write it: write a straight one (")'
   const [, name] = /^\s*([\w-]{1,60})\s*:/.exec(own) ?? []
   if (name !== undefined) return `a setting is written with "=", and no colon: ${name} = …`
+  if (/unfinished string/.test(said) || (/control characters/.test(said) && column > own.length))
+    return 'a text in quotes is not closed: write the quote at its end'
   return ofHabit(own) ?? said
 }
 

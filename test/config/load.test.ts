@@ -253,6 +253,14 @@ t.test('every setting is described, with its type, meaning and default', async t
       t.ok(shown?.includes(`${name}: ${description}`), `${path}: ${name}, in the example, too`)
     }
   }
+  const route = describeConfig('delivery.route') ?? ''
+  t.match(
+    route,
+    /\n {6}\[\[delivery\.route\]\]\n {6}domains = .*\n {6}host = /,
+    'how a table of a list is written',
+  )
+  t.match(route.replace(/\s+/g, ' '), /port \(whole number from 1 to 65535\)/)
+  t.equal(describeConfig('delivery.route.host'), route, 'what stands in it')
   t.equal(describeConfig('smtp.max_siz'), undefined)
   t.equal(describeConfig(''), undefined)
   t.equal(nearestSetting('smtp.max_siz'), 'smtp.max_size')
@@ -448,6 +456,9 @@ t.test('faults of TOML have line and column', async t => {
     ],
     ['base_url = “https://mail.ours.example”\n', /a typographic quote stands in this line.*straight one/],
     ['blobs = "s3://x"\n', /too short \(x\): it has 3 to 63 characters/],
+    ['base_url = "https://a.example\nx = 1\n', /a text in quotes is not closed: write the quote/],
+    ["base_url = 'https://a.example", /a text in quotes is not closed: write/],
+    ['base_url = "https://a\\u0001b.example\u0001"\n', /control characters are not allowed/],
     ['base_url: "https://mail.ours.example"\n', /written with "=", and no colon: base_url = …$/],
     ['smtp.require_tls = True\n', /True is written true, in small letters/],
     ['x = true\nx = true # again\n', /already defined/],
