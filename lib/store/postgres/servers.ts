@@ -214,9 +214,12 @@ export function toldOf(error: Error): Error {
   const ofCertificate = ofCertificates[code]
   if (ofCertificate !== undefined) return Object.assign(new Error(ofCertificate, { cause: error }), { code })
   const hint = hints[code]
-  if (hint === undefined) return error
+  if (hint !== undefined)
+    return Object.assign(new Error(`${error.message || code}: ${hint}`, { cause: error }), { code })
   // What failed at each address of a name has no message of its own.
-  return Object.assign(new Error(`${error.message || code}: ${hint}`, { cause: error }), { code })
+  if (error.message !== '' || !(error instanceof AggregateError)) return error
+  const each = error.errors.map(one => (one as Error).message)
+  return Object.assign(new Error(each.join(', '), { cause: error }), { code })
 }
 
 /** What a server, by its URL, was met with when it was asked for a connection. */
@@ -227,11 +230,12 @@ export interface Met {
 
 /** What is told where none of the servers can be asked: of several each with its reason; it has the code of the last. */
 export function toldOfEach(met: readonly Met[]): Error {
+  const told = met.map(({ url, error }) => ({ url, error: toldOf(error) }))
   // It stays so until somebody mends it, where others come back by themselves.
-  const lasting = met.find(({ error }) => error instanceof OldPrimary || error instanceof Pooled)
-  const last = toldOf((lasting ?? met.at(-1)!).error)
-  if (lasting || met.length === 1) return last
-  const each = met.map(({ url, error }) => `${hostOf(url)}: ${toldOf(error).message}`)
+  const lasting = told.find(({ error }) => error instanceof OldPrimary || error instanceof Pooled)
+  const last = (lasting ?? told.at(-1)!).error
+  if (lasting || told.length === 1) return last
+  const each = told.map(({ url, error }) => `${hostOf(url)}: ${error.message}`)
   return Object.assign(new Error(each.join('; '), { cause: last }), 'code' in last && { code: last.code })
 }
 

@@ -5,7 +5,8 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import pg from 'pg'
 import t from 'tap'
 import { openPostgres } from '../../../lib/store/postgres/pool.ts'
-import { connectTo, createServers, toldOf } from '../../../lib/store/postgres/servers.ts'
+import { connectTo, createServers, Pooled, toldOf, toldOfEach } from '../../../lib/store/postgres/servers.ts'
+import { OldPrimary } from '../../../lib/store/postgres/timeline.ts'
 import { writeCertificateFor } from '../../support/certificate.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
@@ -54,10 +55,51 @@ t.test(
     t.teardown(pool.close)
     await t.rejects(pool.take(), {
       name: 'StorageUnreachable',
-      message: new RegExp(`${gone}: .*; ${gone}: `),
+      message: new RegExp(`asked: ${gone}: [^;]*; ${gone}: [^;]*$`),
     })
   },
 )
+
+t.test(
+  'of several servers that can not be asked each is told, or what stays so until it is mended',
+  async t => {
+    const coded = (message: string, code: string) => Object.assign(new Error(message), { code })
+    const told = (...errors: readonly Error[]) =>
+      toldOfEach(
+        errors.map((error, index) => ({ url: `postgres://u:secret@s${index}:1/d?password=secret`, error })),
+      )
+    const refused = coded('connect ECONNREFUSED', 'ECONNREFUSED')
+    const full = coded('sorry, too many clients already', '53300')
+    t.match(told(refused, full), {
+      message: /^s0:1: connect ECONNREFUSED: nothing answers [^;]*; s1:1: sorry, [^:]*: allow more there/,
+      code: '53300',
+    })
+    t.notMatch(told(refused, full).message, /secret/)
+    t.match(
+      told(full),
+      { message: /^sorry, too many clients already: allow more/, code: '53300' },
+      'one alone',
+    )
+    t.notOk('code' in told(refused, new Error('Connection terminated')))
+    const old = new OldPrimary({ system: '1', number: 1 }, { system: '1', number: 2 }, '/timeline')
+    const refusedByPooler = new Error('unsupported startup parameter: options')
+    for (const [lasting, kind] of [
+      [old, OldPrimary],
+      [new Pooled(), Pooled],
+      [refusedByPooler, Pooled],
+    ] as const) {
+      t.ok(told(lasting, refused) instanceof kind, lasting.message)
+      t.ok(told(refused, lasting) instanceof kind, lasting.message)
+    }
+  },
+)
+
+t.test('what fails at each address of a name has a reason', async t => {
+  const each = ['connect EHOSTUNREACH 192.0.2.1:5432', 'connect ENETUNREACH 2001:db8::1:5432']
+  const errors = each.map(message => new Error(message))
+  const failed = Object.assign(new AggregateError(errors), { code: 'EHOSTUNREACH' })
+  t.match(toldOf(failed), { message: each.join(', '), code: 'EHOSTUNREACH' })
+})
 
 t.test('whoever is not let in is told what mends it', { skip: without('postgres') }, async t => {
   const url = await newPostgresDatabase()
