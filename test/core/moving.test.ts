@@ -237,5 +237,7 @@ t.test(
       { isDone: false, running: [{ name: 'a node that has just come' }] },
       'who runs is named',
     )
+    const others = { dataDir, from: url, to: 'bucket', openBucket: async () => undefined, told } as const
+    await t.rejects(moveFiles(others), { message: /^set `blobs`/ }, 'into the bucket each node takes its own')
   },
 )

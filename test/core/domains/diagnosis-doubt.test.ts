@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
+import { StorageLocked } from '../../../lib/base/storage-fault.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { diagnoseDomain } from '../../../lib/core/domains/diagnosis.ts'
 import { createDomain, verifyDomain } from '../../../lib/core/domains/domains.ts'
@@ -169,6 +170,12 @@ t.test('a disk that is full or hangs: what a check finds is not written down, th
     message: /was not kept within 12 seconds .*, so what a check of the records finds/,
   })
   t.ok(late.findings.some(({ subject }) => subject === 'mail.ours.example'))
+  const locked = { ...app.store, write: () => Promise.reject(new StorageLocked({})) }
+  const { findings: beside } = await diagnoseDomain(Object.create(app, { store: { value: locked } }), id)
+  t.match(
+    beside.filter(({ code }) => code === 'check_not_written'),
+    [{ message: /^another program, or a slow disk, keeps the database locked: .*, so what a check/ }],
+  )
   const other = { ...app.store, write: () => Promise.reject(new Error('other')) }
   await t.rejects(diagnoseDomain(Object.create(app, { store: { value: other } }), id), { message: 'other' })
 })
