@@ -45,6 +45,14 @@ t.test(
       paste: /^chgrp .* \/root && chmod g\+x \/root$/,
     })
 
+    const theirs = join(dir, 'theirs.key')
+    writeFileSync(theirs, '', { mode: 0o600 })
+    t.match(
+      await told(theirs, 'read', join(dir, 'data')),
+      { paste: `chgrp ${group} ${theirs} && chmod g+r ${theirs}` },
+      "what is only read stays its owner's",
+    )
+
     const shared = join(dir, 'shared')
     mkdirSync(shared)
     const whole = `chown -R nobody: ${shared}`
