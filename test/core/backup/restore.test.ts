@@ -61,11 +61,15 @@ interface Restored {
   /** The path of one in the place of a new one; `none`: there is none in the archive. */
   readonly database?: string
   readonly small?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  readonly told?: (step: string) => void
 }
+
+const never = new AbortController().signal
 
 async function restored(
   t: Test,
-  { harm = '', files = '', said = {}, database = '', small = {} }: Restored,
+  { harm = '', files = '', said = {}, database = '', small = {}, signal = never, told = () => {} }: Restored,
 ): Promise<string> {
   const dir = temporaryDir(t)
   const path = join(dir, 'backup')
@@ -82,8 +86,7 @@ async function restored(
   const place = join(dir, 'place')
   mkdirSync(place)
   try {
-    const { signal } = new AbortController()
-    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), signal, told: () => {} }, [
+    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), signal, told }, [
       await openBackup(createReadStream(path), path),
     ])
   } finally {
@@ -108,6 +111,13 @@ const foreign: Record<string, string> = {
   'a step that was not done': 'delete from "migration" where "number" = 42',
   'no ledger': 'drop table "migration"',
 }
+
+t.test('a restore that is to end does so between two files, and looks at none of them', async t => {
+  const steps: string[] = []
+  const asked = { signal: AbortSignal.abort(), told: (step: string) => void steps.push(step) }
+  await t.rejects(restored(t, asked), { name: 'AbortError' })
+  t.notOk(steps.includes('checking'), `${steps}`)
+})
 
 t.test('a database is restored when its schema is what our migrations make, and nothing more', async t => {
   const place = await restored(t, {})
