@@ -1,6 +1,7 @@
 import { accessSync, constants, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join, sep } from 'node:path'
+import { shellWord } from './shell-word.ts'
 
 /** What stands at a path, or on the way to it, that this user may not use. */
 export interface Forbidden {
@@ -114,7 +115,7 @@ function tell(
   const whose = isOwn ? me : uid === 0 ? 'root' : `the user ${uid}`
   const octal = (mode & 0o7777).toString(8).padStart(4, '0')
   const message = `${path} belongs to ${whose} and has the mode ${octal}: ${me}, as whom mailboxd runs, may not ${verb}`
-  if (isOwn) return { path, isOwn, message, paste: `chmod u+${rights} ${path}` }
+  if (isOwn) return { path, isOwn, message, paste: `chmod u+${rights} ${shellWord(path)}` }
   if (path === dataDir && holdsOther(path)) {
     const inside = join(path, 'mailboxd')
     const better = `${message}, and it holds other things: let data_dir be a directory in it, such as "${inside}"`
@@ -126,9 +127,10 @@ function tell(
 /** What is only read stays its owner's: a group may read it. Of the data directory all is the daemon's. */
 function pasteOf(path: string, rights: Rights, dataDir: string | undefined): string {
   const me = nameOfUser()
-  if (dataDir !== undefined && isIn(dataDir, path)) return `chown -R ${me}: ${dataDir}`
-  if (rights === 'r' || rights === 'x') return `chgrp ${nameOfGroup()} ${path} && chmod g+${rights} ${path}`
-  return `chown ${me}: ${path}`
+  if (dataDir !== undefined && isIn(dataDir, path)) return `chown -R ${me}: ${shellWord(dataDir)}`
+  if (rights === 'r' || rights === 'x')
+    return `chgrp ${nameOfGroup()} ${shellWord(path)} && chmod g+${rights} ${shellWord(path)}`
+  return `chown ${me}: ${shellWord(path)}`
 }
 
 /** What is another's, such as the home of root, is not opened for the daemon's data, and no file of the system given away for them. */
@@ -145,7 +147,7 @@ function tellMissing(path: string): Forbidden {
 }
 
 function pasteOfNew(directory: string): string {
-  return `install -d -m 700 -o ${nameOfUser()} -g ${nameOfGroup()} ${directory}`
+  return `install -d -m 700 -o ${nameOfUser()} -g ${nameOfGroup()} ${shellWord(directory)}`
 }
 
 /** What an installation has in its data directory, one of which is there from the first start on. */

@@ -45,13 +45,14 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       const config = await findConfig(ctl.installation())
       await requireInstallation(ctl.installation(), config)
       // As root, who sees whose they are, and whether somebody holds the lock of the daemon: where that is not for this user, it is told below.
-      const running = await readRunning(config.data_dir).catch(() => ({ isUp: false, last: undefined }))
-      const notRunning = running.isUp ? [] : notRunningFindings(ctl.installation(), config)
+      const running = await readRunning(config.data_dir).catch(() => undefined)
+      const notRunning = running?.isUp === false ? notRunningFindings(ctl.installation(), config) : []
       becomeDaemonUser(config.data_dir, configSource(ctl.installation()))
       const before = [
+        // What keeps it from its data keeps it from running.
+        ...(await dataFindings(config, deep === true)),
         ...notRunning,
         ...(await serverFindings(config)),
-        ...(await dataFindings(config, deep === true)),
       ]
       // What is damaged can not be asked.
       const isDamaged = before.some(({ code }) => unasked.includes(code))
@@ -68,7 +69,7 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
               })
       const isWithoutRows = isForbidden || hindrances.length > 0
       const rest = isWithoutRows
-        ? await examineWithoutRows(config, systemClock, running)
+        ? await examineWithoutRows(config, systemClock, running ?? { isUp: false, last: undefined })
         : (examined?.findings ?? [])
       const findings = worstFirst([...before, ...hindrances, ...rest])
       const domain = config.account_domain

@@ -1,4 +1,5 @@
 import { tellPortHolder } from '../base/port-holder.ts'
+import { shellWord } from '../base/shell-word.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
 import type { Config } from '../config/load.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'
@@ -19,7 +20,10 @@ export function notRunningFindings(installation: Installation, config: Config): 
 /** The service of systemd is for the configuration of the system alone. */
 function startCommand(source: string, dataDir: string): string {
   if (source === systemConfigPath) return 'systemctl start mailboxd'
-  const command = source === 'local mode' ? `mailboxd --data ${dataDir}` : `mailboxd --config ${source}`
+  const command =
+    source === 'local mode'
+      ? `mailboxd --data ${shellWord(dataDir)}`
+      : `mailboxd --config ${shellWord(source)}`
   return asOwner(dataDir, command) ?? command
 }
 

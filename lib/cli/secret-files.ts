@@ -32,7 +32,7 @@ export async function checkSecretFiles({ blobs, s3, database, postgres, delivery
 export async function checkDatabasePassword({
   database,
   postgres,
-}: Pick<Config, 'database' | 'postgres'>): Promise<Found> {
+}: Pick<Config, 'postgres'> & { readonly database?: string | undefined }): Promise<Found> {
   return check('postgres.password_file', database === undefined ? undefined : postgres.password_file)
 }
 

@@ -13,6 +13,7 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { replaceFile } from '../base/durable-file.ts'
+import { shellWord } from '../base/shell-word.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { parseConfig } from '../config/load.ts'
 import { createInbox, listInboxes, requireMailboxName } from '../core/account/inboxes.ts'
@@ -76,7 +77,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
       const wasUp = (await readRunning(config.data_dir)).isUp
       const reason = startService(path)
       const isStarted = wasUp || reason === undefined
-      const start = `mailboxd --config ${path}`
+      const start = `mailboxd --config ${shellWord(path)}`
       const state = wasUp
         ? 'mailboxd runs already.'
         : reason === undefined
@@ -226,7 +227,7 @@ function tell(
       ...(priority === null ? [] : [`  priority  ${priority}`]),
     ].join('\n'),
   )
-  const ctl = path === systemConfigPath ? 'mailboxctl' : `mailboxctl --config ${path}`
+  const ctl = path === systemConfigPath ? 'mailboxctl' : `mailboxctl --config ${shellWord(path)}`
   return `${head}
 inbox   ${inbox}
 key     ${token ?? `there is one already; ${ctl} key create makes another`}${token ? '  (shown this once)' : ''}

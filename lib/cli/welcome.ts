@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package-root.ts'
+import { shellWord } from '../base/shell-word.ts'
 import { findFirstInbox, firstMailboxName } from '../core/account/first-inbox.ts'
 import { createInbox } from '../core/account/inboxes.ts'
 import { createKey, listAllKeys } from '../core/account/keys.ts'
@@ -18,10 +19,7 @@ export interface LocalEndpoints {
 
 /** What can be pasted, wherever this package is and whatever directory it is pasted in. */
 const ctlOf = ({ config }: App) =>
-  `${quoted(join(packageRoot(), 'bin', 'mailboxctl'))} --data ${quoted(config.data_dir)}`
-
-/** For a shell. */
-const quoted = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
+  `${shellWord(join(packageRoot(), 'bin', 'mailboxctl'))} --data ${shellWord(config.data_dir)}`
 
 /**
  * What a start in local mode tells. Where there is no key yet it makes the first one, and the first inbox: a start that failed, or was

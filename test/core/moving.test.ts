@@ -238,6 +238,10 @@ t.test(
       'who runs is named',
     )
     const others = { dataDir, from: url, to: 'bucket', openBucket: async () => undefined, told } as const
-    await t.rejects(moveFiles(others), { message: /^set `blobs`/ }, 'into the bucket each node takes its own')
+    await t.rejects(
+      moveFiles(others),
+      { message: /^`blobs` is not set/ },
+      'into the bucket each node takes its own',
+    )
   },
 )

@@ -111,7 +111,8 @@ async function findKeyFaults(dataDir: string, read: Db): Promise<Finding[]> {
 
 async function keyFaultOf(dataDir: string, keyId: string): Promise<string | undefined> {
   try {
-    const keys = await Promise.all([readSecretKey(dataDir), readNextKey(dataDir)])
+    // The next one takes the place of the other: looked at in this order, neither is missed while it does.
+    const keys = [await readNextKey(dataDir), await readSecretKey(dataDir)].reverse()
     const ids = keys.flatMap(key => (key === undefined ? [] : [createSecretBox(key).keyId]))
     if (ids.includes(keyId)) return undefined
     const what = ids.length === 0 ? 'is missing' : `is another key: ${ids[0]} in place of ${keyId}`
