@@ -175,6 +175,6 @@ export function problemsOf(declared: Operation): readonly ProblemCode[] {
   if (declared.access === 'account' || declared.access === 'pod') codes.add('forbidden')
   if (declared.path.includes('{')) codes.add('not_found')
   if (declared.query || declared.body || declared.access !== 'anyone') codes.add('invalid_request')
-  if (declared.body) codes.add('payload_too_large').add('unsupported_media_type')
+  if (declared.body) codes.add('request_timeout').add('payload_too_large').add('unsupported_media_type')
   return [...codes]
 }

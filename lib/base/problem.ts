@@ -87,6 +87,10 @@ export const problems = {
     409,
     `This Idempotency-Key was used for another request within the last ${limits.idempotencyHours} hours. Use a new key.`,
   ],
+  request_timeout: [
+    408,
+    'The request did not arrive in time, so nothing was done: send it again, over a faster line, or send less.',
+  ],
   payload_too_large: [413, 'The request body is larger than this operation takes. Send less, or in parts.'],
   attachments_too_large: [
     413,

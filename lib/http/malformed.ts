@@ -1,6 +1,6 @@
 import { type IncomingMessage, maxHeaderSize, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { invalidRequest, type Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import { answerOnSocket } from './socket-answer.ts'
 
 /** Answers what Node could not read as a request, in the form of every other error with these `fields`, and hangs up. */
@@ -16,7 +16,7 @@ export function refuseMalformed(
     socket.destroy()
     return
   }
-  answerOnSocket(socket, invalidRequest('', messageOf(error)), { fields })
+  answerOnSocket(socket, problemOf(error), { fields })
 }
 
 /** What is wrong with the Host of a request (RFC 9112 §3.2): there is one, but in HTTP/1.0, and never several. */
@@ -35,12 +35,15 @@ export function noProxy(): Problem {
   return invalidRequest('', 'CONNECT asks for a proxy, and this is none')
 }
 
+/** A process that stood still finds that it waited too long for what has come: who sent it is to send it again (RFC 9110 §15.5.9). */
+function problemOf(error: NodeJS.ErrnoException): Problem {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('request_timeout')
+  return invalidRequest('', messageOf(error))
+}
+
 function messageOf({ code, reason }: NodeJS.ErrnoException & { readonly reason?: unknown }): string {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return `The request line and the header together are larger than ${maxHeaderSize} bytes`
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return 'The request did not arrive in time: send it again over a faster line, or send less'
   }
   // The words of the parser, which has none of the request's in them.
   const why = typeof reason === 'string' && reason !== '' ? `: ${reason}` : ''

@@ -96,7 +96,7 @@ async function sendUntilTaken(load: NodesLoad, round: number, key: string, to: s
       load.sent.set(key, providerMessageId)
       return
     }
-    if (answer && ![429, 503].includes(answer.status))
+    if (answer && ![408, 429, 503].includes(answer.status))
       load.faults.push(`a send was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
     // It may have been sent: who promised nothing may ask no more.
     if (load.isOver() && tried > round + 200) return
@@ -153,7 +153,7 @@ export async function takesPlaces(load: NodesLoad, places: number): Promise<void
     const answers = await askAll(api => api.post('/v1/inboxes', {}))
     for (const answer of answers) {
       if (answer?.status === 201) had.add(answer.body.id)
-      else if (answer && ![422, 429, 503].includes(answer.status))
+      else if (answer && ![408, 422, 429, 503].includes(answer.status))
         load.faults.push(`an inbox was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
     }
     isFull = answers.some(answer => answer?.status === 422)
