@@ -18,7 +18,7 @@ import { acmeFindings } from './acme-order.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings, worstFirst } from './findings.ts'
 import { becomeDaemonUser, configSource, findConfig, requireInstallation } from './installation.ts'
-import { notRunningFindings } from './not-running.ts'
+import { notRunning, takenPorts } from './not-running.ts'
 import { serverFindings } from './server-findings.ts'
 import { commandOf } from './words.ts'
 
@@ -46,13 +46,13 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       await requireInstallation(ctl.installation(), config)
       // As root, who sees whose they are, and whether somebody holds the lock of the daemon: where that is not for this user, it is told below.
       const running = await readRunning(config.data_dir).catch(() => undefined)
-      const notRunning = running?.isUp === false ? notRunningFindings(ctl.installation(), config) : []
+      const stopped = running?.isUp === false ? [notRunning(ctl.installation(), config)] : []
+      const taken = running?.isUp === false ? takenPorts(ctl.installation(), config) : []
       becomeDaemonUser(config.data_dir, configSource(ctl.installation()))
       const before = [
-        // What keeps it from its data keeps it from running.
-        ...(await dataFindings(config, deep === true)),
-        ...notRunning,
+        ...taken,
         ...(await serverFindings(config)),
+        ...(await dataFindings(config, deep === true)),
       ]
       // What is damaged can not be asked.
       const isDamaged = before.some(({ code }) => unasked.includes(code))
@@ -71,7 +71,7 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       const rest = isWithoutRows
         ? await examineWithoutRows(config, systemClock, running ?? { isUp: false, last: undefined })
         : (examined?.findings ?? [])
-      const findings = worstFirst([...before, ...hindrances, ...rest])
+      const findings = worstFirst([...before, ...hindrances, ...(isDamaged ? [] : stopped), ...rest])
       const domain = config.account_domain
       const status = examined?.domain.status ?? null
       const well = `${domain} is ${status}, and nothing is wrong`

@@ -5,16 +5,11 @@ import type { Config } from '../config/load.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { asOwner, configSource, type Installation, systemConfigPath } from './installation.ts'
 
-/** That mailboxd does not run, with what starts it, and what keeps it from its start. */
-export function notRunningFindings(installation: Installation, config: Config): Finding[] {
+/** That mailboxd does not run, with what starts it. */
+export function notRunning(installation: Installation, { data_dir: dataDir }: Config): Finding {
   const message = 'mailboxd does not run on this data: no mail comes or goes'
-  const source = configSource(installation)
-  const start = startCommand(source, config.data_dir)
-  return [
-    finding('error', 'not_running', config.data_dir, message, start),
-    // In local mode it takes another port then.
-    ...(source === 'local mode' ? [] : takenPorts(config)),
-  ]
+  const start = startCommand(configSource(installation), dataDir)
+  return finding('error', 'not_running', dataDir, message, start)
 }
 
 /** The service of systemd is for the configuration of the system alone. */
@@ -27,8 +22,12 @@ function startCommand(source: string, dataDir: string): string {
   return asOwner(dataDir, command) ?? command
 }
 
-/** The ports that another program has. Whose they are root alone may see, and those that systemd holds are held for mailboxd. */
-function takenPorts({ smtp, submission, http }: Config): Finding[] {
+/**
+ * The ports that another program has, which keeps mailboxd from its start; in local mode it takes others. Whose they are root alone may see,
+ * and those that systemd holds are held for mailboxd.
+ */
+export function takenPorts(installation: Installation, { smtp, submission, http }: Config): Finding[] {
+  if (configSource(installation) === 'local mode') return []
   const settings: Record<string, readonly string[]> = {
     'smtp.listen': smtp.listen,
     'submission.listen': submission.listen,

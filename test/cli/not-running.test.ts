@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { notRunningFindings } from '../../lib/cli/not-running.ts'
+import { notRunning, takenPorts } from '../../lib/cli/not-running.ts'
 import { localConfig, parseConfig } from '../../lib/config/load.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
@@ -26,7 +26,9 @@ listen = ["127.0.0.1:0"]`,
       file,
     )
     const told = (installation: { config?: string; data?: string }, found = config) =>
-      notRunningFindings(installation, found).map(({ code, paste }) => `${code} ${paste}`)
+      [notRunning(installation, found), ...takenPorts(installation, found)].map(
+        ({ code, paste }) => `${code} ${paste}`,
+      )
     t.match(told({ config: file }), [`not_running mailboxd --config ${file}`, /^port_taken ss /])
     t.match(told({ config: '/etc/mailboxd/mailboxd.toml' }), [
       'not_running systemctl start mailboxd',
@@ -37,7 +39,7 @@ listen = ["127.0.0.1:0"]`,
       [`not_running mailboxd --data ${dataDir}`],
       'in local mode it takes another port',
     )
-    const [, port] = notRunningFindings({ config: file }, config)
+    const [port] = takenPorts({ config: file }, config)
     t.match(
       port?.message,
       new RegExp(`^not-running\\.test\\.ts \\(process ${process.pid}\\) listens there, `),
