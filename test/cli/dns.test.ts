@@ -40,7 +40,9 @@ t.test('in local mode DNS is not asked, nothing is to be published, and nobody w
   const { config } = app
   const delivery = { ...config.delivery, mode: 'capture' }
   const local: App = Object.create(app, {
-    config: { value: { ...config, hostname: 'mailboxd.localhost', delivery } },
+    config: {
+      value: { ...config, hostname: 'mailboxd.localhost', account_domain: 'mailboxd.localhost', delivery },
+    },
   })
   const found = await diagnose(local, domain.id, async () => void t.fail('it waits for what never comes'))
   t.match(found, {
