@@ -93,3 +93,13 @@ export async function deleteIdempotencyBefore(db: WriteDb, before: string, limit
   }
   return expired.length
 }
+
+/** Writes the answer of an inbox and key as it is: who commits it knows that what was committed before is kept as well. */
+export async function touchIdempotency(db: WriteDb, inboxId: string, key: string): Promise<void> {
+  await db
+    .updateTable('idempotency')
+    .set(eb => ({ createdAt: eb.ref('createdAt') }))
+    .where('inboxId', '=', inboxId)
+    .where('key', '=', key)
+    .execute()
+}

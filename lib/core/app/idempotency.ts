@@ -3,7 +3,12 @@ import { limits } from '../../base/limits.ts'
 import { Problem, type ProblemCode, statusOf } from '../../base/problem.ts'
 import { sha256Hex } from '../../base/secret.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findIdempotency, insertIdempotency, isKeyUsedElsewhere } from '../../store/idempotency.ts'
+import {
+  findIdempotency,
+  insertIdempotency,
+  isKeyUsedElsewhere,
+  touchIdempotency,
+} from '../../store/idempotency.ts'
 import type { IdempotencyRow } from '../../store/tables.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
@@ -99,8 +104,21 @@ async function doOnce<Body>(
     throw new Answered()
   }
 
+  /**
+   * An answer that a server shows may be on it alone: its commit was cut off while it waited for the standby, and a failover takes it away.
+   * A commit behind it is told as done when that one is there, too.
+   */
+  const replayed = async (answer: IdempotencyRow): Promise<Body> => {
+    if (app.store.dialect !== 'sqlite')
+      await app.store.writeHolding(
+        () => ({ names }),
+        db => touchIdempotency(db, inbox.id, key),
+      )
+    return replay<Body>(answer)
+  }
+
   const known = await findAnswer(app.store.read)
-  if (known) return replay<Body>(known)
+  if (known) return replayed(known)
   try {
     return await work({ remember: (db, body) => remember(db, 200, body), names })
   } catch (error) {
@@ -123,7 +141,7 @@ async function doOnce<Body>(
     // The same request elsewhere may have taken what this one was refused for want of: the last place of a limit.
     const isRefused = error instanceof Problem && error.code !== 'forbidden'
     const answer = isRefused || error instanceof Answered ? await findAnswer(app.store.read) : undefined
-    if (answer) return replay<Body>(answer)
+    if (answer) return replayed(answer)
     throw error
   }
 }
