@@ -12,6 +12,7 @@ import {
 import type { IdempotencyRow } from '../../store/tables.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
+import { inServerTime } from './server-time.ts'
 
 /** A request that may come again under the same key. */
 export interface Repeatable {
@@ -109,11 +110,13 @@ async function doOnce<Body>(
    * A commit behind it is told as done when that one is there, too.
    */
   const replayed = async (answer: IdempotencyRow): Promise<Body> => {
-    if (app.store.dialect !== 'sqlite')
-      await app.store.writeHolding(
+    if (app.store.dialect !== 'sqlite') {
+      const kept = app.store.writeHolding(
         () => ({ names }),
         db => touchIdempotency(db, inbox.id, key),
       )
+      await inServerTime(app, kept, limits.mailStorageMs)
+    }
     return replay<Body>(answer)
   }
 
