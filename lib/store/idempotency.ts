@@ -94,12 +94,20 @@ export async function deleteIdempotencyBefore(db: WriteDb, before: string, limit
   return expired.length
 }
 
-/** Writes the answer of an inbox and key as it is: who commits it knows that what was committed before is kept as well. */
-export async function touchIdempotency(db: WriteDb, inboxId: string, key: string): Promise<void> {
-  await db
+/**
+ * Writes an answer as it is: who commits it knows that what was committed before is kept as well.
+ * @returns false where it is not there any more
+ */
+export async function touchIdempotency(
+  db: WriteDb,
+  { inboxId, key, createdAt }: Pick<IdempotencyRow, 'inboxId' | 'key' | 'createdAt'>,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('idempotency')
-    .set(eb => ({ createdAt: eb.ref('createdAt') }))
+    .set({ createdAt })
     .where('inboxId', '=', inboxId)
     .where('key', '=', key)
-    .execute()
+    .where('createdAt', '=', createdAt)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }

@@ -105,23 +105,22 @@ async function doOnce<Body>(
     throw new Answered()
   }
 
+  const write = <T>(work: (db: WriteDb) => Promise<T>) =>
+    inServerTime(
+      app,
+      app.store.writeHolding(() => ({ names }), work),
+      limits.mailStorageMs,
+    )
+
   /**
    * An answer that a server shows may be on it alone: its commit was cut off while it waited for the standby, and a failover takes it away.
-   * A commit behind it is told as done when that one is there, too.
+   * A commit behind it is told as done when that one is there, too; and false is given where it has been taken away.
    */
-  const replayed = async (answer: IdempotencyRow): Promise<Body> => {
-    if (app.store.dialect !== 'sqlite') {
-      const kept = app.store.writeHolding(
-        () => ({ names }),
-        db => touchIdempotency(db, inbox.id, key),
-      )
-      await inServerTime(app, kept, limits.mailStorageMs)
-    }
-    return replay<Body>(answer)
-  }
+  const isKept = async (answer: IdempotencyRow) =>
+    app.store.dialect === 'sqlite' || (await write(db => touchIdempotency(db, answer)))
 
   const known = await findAnswer(app.store.read)
-  if (known) return replayed(known)
+  if (known && (await isKept(known))) return replay<Body>(known)
   try {
     return await work({ remember: (db, body) => remember(db, 200, body), names })
   } catch (error) {
@@ -132,19 +131,14 @@ async function doOnce<Body>(
       rememberedRefusals.includes(statusOf(error.code))
     if (isRemembered) {
       const { code, message, more } = error
-      await app.store
-        .writeHolding(
-          () => ({ names }),
-          db => remember(db, statusOf(code), { code, message, more }),
-        )
-        .catch(answered => {
-          if (!(answered instanceof Answered)) throw answered
-        })
+      await write(db => remember(db, statusOf(code), { code, message, more })).catch(answered => {
+        if (!(answered instanceof Answered)) throw answered
+      })
     }
     // The same request elsewhere may have taken what this one was refused for want of: the last place of a limit.
     const isRefused = error instanceof Problem && error.code !== 'forbidden'
     const answer = isRefused || error instanceof Answered ? await findAnswer(app.store.read) : undefined
-    if (answer) return replayed(answer)
+    if (answer && (await isKept(answer))) return replay<Body>(answer)
     throw error
   }
 }
