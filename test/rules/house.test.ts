@@ -88,15 +88,6 @@ t.test('no default exports, enums or escapes', async t => {
   }
 })
 
-t.test('lib files are small', async t => {
-  for (const { path, text } of sources) {
-    // The rows of schema.sql, and the numbers of the product, one after the other.
-    if (path === 'lib/store/tables.ts' || path === 'lib/base/limits.ts') continue
-    const lines = text.split('\n').length
-    t.ok(lines <= 330, `${path} has ${lines} lines: is it two ideas?`)
-  }
-})
-
 t.test('the tests mirror lib', async t => {
   for (const path of globSync('test/**/*.test.ts', { cwd: root })) {
     const [, folder] = path.split('/')
