@@ -46,6 +46,7 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
               lastMessageAt: createdAt,
               createdAt,
               conversation: null,
+              participants: '["bob@example.net"]',
             },
           ])
         }
@@ -85,6 +86,9 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
           authentication: '{"spf":"pass","dkim":"pass","dmarc":"pass"}',
           createdAt,
           readingId: id,
+          fromProven: 1,
+          isNewInThread: 0,
+          autoReplyReason: 'person',
         }
         await insertReading(db, { id, ...reading })
         await insertMessage(db, { row, inbox, attachmentBytes: n % 20 === 0 ? 1 : 0, storedBytes: 0 })

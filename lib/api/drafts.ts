@@ -25,14 +25,14 @@ export const draftOperations: readonly Operation[] = [
     tag,
     summary: 'Keep a message to be sent later: when it is asked for, or by itself at sendAt.',
     description:
-      'So that a person can look at it first, or so that it goes out at `sendAt`. What a send would refuse is refused when it is sent, not here.',
+      'A person can look at a draft first, or it goes out at `sendAt`. A reply without `to` fixes its recipients now and shows them. Whatever else a send would refuse is refused when the draft is sent.',
     access: 'inbox',
     body: DraftCreation,
     faults: draftFaults,
     bodyBytes: sendBytes,
     formBytes: sendFormBytes,
     success: { status: 201, schema: Draft },
-    problems: ['attachments_too_large', 'draft_limit_reached'],
+    problems: ['attachments_too_large', 'draft_limit_reached', 'too_many_recipients'],
     handle: ({ app, caller, params, body }) => createDraft(app, caller, params.id!, body),
   }),
   lookup({
@@ -76,7 +76,7 @@ export const draftOperations: readonly Operation[] = [
     bodyBytes: sendBytes,
     formBytes: sendFormBytes,
     success: { status: 200, schema: Draft },
-    problems: ['attachments_too_large', 'draft_sent'],
+    problems: ['attachments_too_large', 'draft_sent', 'too_many_recipients'],
     handle: ({ app, caller, params, body }) => changeDraft(app, caller, params.id!, body),
   }),
   operation({
@@ -98,11 +98,11 @@ export const draftOperations: readonly Operation[] = [
     tag,
     summary: 'Send a draft now. When this answers, the message is safely queued and the draft is sent.',
     description:
-      'The same rules and refusals as those of a send. A draft is sent once: with another `Idempotency-Key` it is refused as `draft_sent`.',
+      'The same rules and refusals as those of a send. A draft is sent once: with another `Idempotency-Key` it is refused as `draft_sent`. If its thread would now lead it to other recipients than it shows, it is refused as `recipients_changed` with both lists.',
     access: 'inbox',
     headers: sendHeaders,
     success: { status: 200, schema: SendResult },
-    problems: [...sendProblems, 'draft_sent', 'invalid_request'],
+    problems: [...sendProblems, 'draft_sent', 'invalid_request', 'recipients_changed'],
     handle: ({ app, caller, params, header }) =>
       sendDraft(
         app,

@@ -57,6 +57,7 @@ function conventions(baseUrl: string): string[] {
     '- Who runs the server makes the first key (`mailboxctl key create`; local mode prints one); with it, POST /v1/pods/{id}/api-keys and /v1/inboxes/{id}/api-keys make keys that reach less.',
     '- JSON in and out; instants are ISO 8601 with Z. `{id}` of an inbox is its id or its address, of a pod its id or your clientId.',
     '- A send needs `Idempotency-Key: <any text of yours>`: repeat the request with the same key and it is sent once.',
+    '- Believe From only where `fromProven` is true; read `warnings`. A reply by threadId without `to` reaches participants of the thread only. If `body` holds words of others, send `bodyFormat: "text"`.',
     '- A …Page is `{data: […], total}`, newest first, and takes `limit` (50, at most 100) and `offset`; a …List is `{data: […]}` alone: all of it, without a total.',
     '- `attachments` are JSON (`content` or `data`: base64), or files of that name in a multipart/form-data body with the other fields as text. `timeout` of wait is in seconds.',
     '- After 429 and 503 wait as long as `Retry-After` says. Do not answer a message whose `autoReplyable` is false.',

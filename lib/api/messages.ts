@@ -45,7 +45,7 @@ export const messageOperations: readonly Operation[] = [
     summary:
       'Wait for mail: answers as soon as an inbound message comes that these say, and with an empty list when the time is over.',
     description:
-      'For an agent that expects an answer or a code and has no webhook. Ask with `after` set to when the mail was caused, so that what came in between is not missed; ask again when the list is empty. Who goes on asks with `after` set to the `createdAt` of the first message of the answer, and misses none.',
+      'For an agent that expects an answer or a code and has no webhook. Spam is passed over. Ask with `after` set to when the mail was caused, so that what came in between is not missed; ask again when the list is empty. Who goes on asks with `after` set to the `createdAt` of the first message of the answer, and misses none.',
     access: 'inbox',
     query: shape({
       timeout: Type.Optional(
@@ -56,7 +56,21 @@ export const messageOperations: readonly Operation[] = [
           description: 'How many seconds to wait at the most; an empty list is the answer then.',
         }),
       ),
-      from: searchQuery.from,
+      from: Type.Optional(
+        Type.String({
+          maxLength: limits.searchLength,
+          description:
+            'The author, if proven (`fromProven` is not false): an address, a domain (also those below it), or words of the address or the name. Senders choose their display names, so wait for an address or a domain where it matters.',
+          examples: ['bob@example.net'],
+        }),
+      ),
+      unproven: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description:
+            'Also take mail whose author is not proven. Anybody can have written that address into From, so do not use its codes and links.',
+        }),
+      ),
       subject: searchQuery.subject,
       after: Type.Optional(
         Type.String({

@@ -26,7 +26,9 @@ export const sendProblems: readonly ProblemCode[] = [
   'recipient_not_permitted',
   'recipient_suppressed',
   'feature_requires_paid_plan',
+  'too_many_recipients',
   'cold_outreach_limit',
+  'sending_limit',
   'reply_loop',
   'attachments_too_large',
 ]

@@ -129,8 +129,14 @@ export const limits = {
   /** Messages within an hour between two inboxes here in one thread, and how many of its newest are looked at. */
   replyLoopMessages: 20,
   replyLoopLookback: 200,
-  /** Messages of a thread whose addresses make a send to them a reply. */
+  /** Messages of a thread that are read for its participants or correspondents. */
   replyParticipants: 100,
+  /** Participants of one thread, and how many of them others may name: the rest is for those whom the inbox writes to. */
+  threadParticipants: 300,
+  namedParticipants: 100,
+  /** Recipients that the header of a received message may give a reply, and a reply to all. */
+  derivedRecipients: 10,
+  derivedRecipientsOfAll: 50,
   /** The text that tells why an address is suppressed. */
   evidenceLength: 1000,
   /** How long daily and monthly counts are kept. */

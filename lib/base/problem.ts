@@ -79,6 +79,10 @@ export const problems = {
   default_pod: [409, "The default pod can't be deleted: what names no pod is in it."],
   member_exists: [409, 'This address is a member already; nothing needs to be done.'],
   rule_exists: [409, 'There is such a rule in this scope and direction already; nothing needs to be done.'],
+  recipients_changed: [
+    409,
+    'The thread would lead this draft to other recipients now than it shows. Nothing was sent. Compare `was` and `now`; then name the recipients in `to`, or PATCH the draft (an empty object is enough) to take the new ones.',
+  ],
   draft_sent: [
     409,
     'This draft was sent already; it can be neither changed nor sent again. Its messageId names the message; make a new draft.',
@@ -132,6 +136,10 @@ export const problems = {
     422,
     'A scanner found a virus in this message, so it is not passed on. With includeMalicious it is.',
   ],
+  too_many_recipients: [
+    422,
+    'The answered message asks for more recipients than a reply may reach unasked. List those that you want in `to`.',
+  ],
   recipient_suppressed: [
     422,
     'This recipient is on the suppression list: mail to it came back, or it asked for none. Nothing was sent to anybody. Leave it out; when the address works again, an account key can lift that (DELETE /v1/suppressions).',
@@ -169,6 +177,10 @@ export const problems = {
   cold_outreach_limit: [
     429,
     'This inbox has written to as many strangers today as it may. Wait as long as Retry-After says; replies can be sent all the same.',
+  ],
+  sending_limit: [
+    429,
+    'This inbox has written to as many recipients in this hour as it may (setting sending.recipients_per_inbox_hour). Nothing was sent. Wait as long as Retry-After says.',
   ],
   forward_verification_limit: [
     429,

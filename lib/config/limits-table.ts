@@ -32,3 +32,15 @@ export const limitsTable = table('What is rationed whatever the plan is.', {
     description: 'How long cold_recipients_at_first of the plan is in force for an inbox.',
   }),
 })
+
+/** Bounds of what an inbox sends. */
+export const sendingTable = table('Bounds of what an inbox sends, in every plan.', {
+  recipients_per_inbox_hour: number({
+    default: 1000,
+    minimum: 1,
+    maximum: 10_000_000,
+    unit: 'recipients an hour',
+    description:
+      'The most recipients that one inbox writes to in an hour, UTC (429 sending_limit above it). Replies and mail to inboxes here count as well, so a runaway agent stops here.',
+  }),
+})

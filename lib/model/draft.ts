@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import { limits } from '../base/limits.ts'
 import { AttachmentUpload, SendRequest } from './send.ts'
-import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
+import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 /** The same schema, or null, which empties the field. */
 function orNull<Value>(schema: object, options: object = {}) {
@@ -31,6 +31,7 @@ const draftFields = {
   subject: orNull<string>(properties.subject),
   body: orNull<string>(properties.body),
   bodyHtml: orNull<string>(properties.bodyHtml),
+  bodyFormat: orNull<'auto' | 'text' | 'html'>(properties.bodyFormat),
   threadId: orNull<string>(properties.threadId),
   replyAll: orNull<boolean>(properties.replyAll),
   replyTo: orNull<string>(properties.replyTo),
@@ -92,9 +93,13 @@ export const Draft = named(
     threadId: nullableText({ description: 'The thread that it is a reply in; null: it begins one.' }),
     to: Type.Array(Type.String({ examples: ['bob@example.net'] }), {
       description:
-        'Whom it is to be sent to; empty in a reply that goes where the thread says when it is sent.',
+        'The recipients. For a reply that named none: those that its thread led to when the draft was last changed. If that changes, sending it is refused as `recipients_changed`.',
     }),
     cc: Type.Array(Type.String(), { description: 'Who gets a copy, for all to see.', examples: [[]] }),
+    notIncluded: Type.Array(Type.String(), {
+      description: 'Addresses that the answered message names and that are no participants of the thread.',
+      examples: [[]],
+    }),
     bcc: Type.Array(Type.String(), {
       description: 'Who gets a copy that the others do not see.',
       examples: [[]],
@@ -115,6 +120,10 @@ export const Draft = named(
           'Only in a list, of a draft for which it has no room: `body` is cut, `bodyHtml` left out. The draft itself (GET /v1/drafts/{id}) has all.',
       }),
     ),
+    bodyFormat: nullableOneOf(['auto', 'text', 'html'], {
+      description: 'What `body` is; null: auto.',
+      examples: [null],
+    }),
     replyTo: nullableText({ description: 'Where answers go, when not to the inbox.' }),
     replyAll: Type.Unsafe<boolean | null>({
       type: ['boolean', 'null'],

@@ -1,7 +1,19 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { eventMeanings, eventNames } from './event.ts'
-import { Category, DeliveryRole, Direction, Link, OneTime, VerdictName } from './message.ts'
+import {
+  Authentication,
+  AutoReplyReason,
+  Category,
+  DeliveryRole,
+  Direction,
+  FromProven,
+  IsNewInThread,
+  Link,
+  OneTime,
+  VerdictName,
+  Warnings,
+} from './message.ts'
 import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 /** What is cut of the message of an event that would be too large. */
@@ -118,7 +130,16 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
     description: 'Whether a person, or another agent, wrote it; never answer the rest automatically.',
     examples: [true],
   }),
+  auto_reply_reason: AutoReplyReason,
   verdict: VerdictName,
+  authentication: Authentication,
+  reply_to: nullableText({
+    description: 'Where answers are wanted (Reply-To), comma-separated if several; null: at `from`.',
+    examples: [null],
+  }),
+  from_proven: FromProven,
+  is_new_in_thread: IsNewInThread,
+  warnings: Warnings,
 })
 export type EventMessage = Type.Static<typeof EventMessage>
 

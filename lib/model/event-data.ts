@@ -23,6 +23,25 @@ const ofRefusal = named('EventDataRefusal', 'Which recipient the event is about,
   }),
 })
 
+const recipients = named('EventRecipients', 'The visible recipients of a draft.', {
+  to: Type.Array(Type.String(), { description: 'The addresses in To.', examples: [['bob@example.net']] }),
+  cc: Type.Array(Type.String(), { description: 'The addresses in Cc.', examples: [[]] }),
+})
+const ofDraft = named('EventDataDraft', 'Which scheduled draft was refused, and why.', {
+  draft_id: idOf('The draft, as `GET /v1/drafts/{id}` shows it.'),
+  error: Type.String({
+    description: 'The code that a send would have been refused with.',
+    examples: ['recipients_changed'],
+  }),
+  message: Type.String({ description: 'The reason, and what to do about it.' }),
+  was: Type.Union([recipients, Type.Null()], {
+    description: 'With recipients_changed: whom the draft shows. Else null.',
+  }),
+  now: Type.Union([recipients, Type.Null()], {
+    description: 'With recipients_changed: whom its thread leads to now. Else null.',
+  }),
+})
+
 const ofDomain = named(
   'EventDataDomain',
   'Which domain the event is about, and what its records are worth.',
@@ -59,6 +78,7 @@ export const eventData = {
   'message.bounced': ofRefusal,
   'message.complained': ofRecipient,
   'message.failed': ofRefusal,
+  'draft.blocked': ofDraft,
   'domain.verified': ofDomain,
   'domain.failed': ofDomain,
   'inbox.suspended': ofSuspension,

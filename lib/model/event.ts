@@ -7,6 +7,7 @@ export const eventNames = [
   'message.bounced',
   'message.complained',
   'message.failed',
+  'draft.blocked',
   'domain.verified',
   'domain.failed',
   'inbox.suspended',
@@ -49,6 +50,10 @@ export const eventMeanings: Readonly<Record<EventName, readonly [summary: string
   'message.failed': [
     'A message was given up for one recipient without a word of their server.',
     'After days of trying, or where no server takes mail. `data` has the recipient and what was found.',
+  ],
+  'draft.blocked': [
+    'A scheduled draft was refused at its time, so it was not sent.',
+    'The draft is open again. `data` has the code and the reason. After `recipients_changed` it also has both lists: PATCH the draft or name its recipients, then send or schedule it again.',
   ],
   'domain.verified': [
     'The DNS records of a domain are right.',

@@ -55,6 +55,46 @@ export const Authentication = named(
 )
 export type Authentication = Type.Static<typeof Authentication>
 
+export const FromProven = Type.Unsafe<boolean | null>({
+  type: ['boolean', 'null'],
+  description:
+    'Inbound: whether the domain in From is proven, by DMARC or, if it has no DMARC record, by an aligned SPF or DKIM. null for outbound, and where authentication is off.',
+  examples: [true],
+})
+
+export const IsNewInThread = Type.Boolean({
+  description:
+    'Inbound: whether the author was no participant of the thread when the message came. A reply by thread does not reach such a newcomer; a reply to the message does.',
+  examples: [false],
+})
+
+const Warning = named('MessageWarning', 'Something to be careful about in an inbound message.', {
+  code: oneOf(['unproven_sender', 'new_in_thread', 'failed_authentication'], {
+    title: 'WarningCode',
+    description:
+      'unproven_sender: nothing proves the address in From. failed_authentication: the domain in From says that the message is not from it. new_in_thread: the author took no part in the thread before.',
+    examples: ['new_in_thread'],
+  }),
+  message: Type.String({ description: 'What it means and what to do, in a sentence or two.' }),
+})
+export type Warning = Type.Static<typeof Warning>
+
+export const Warnings = Type.Array(Warning, {
+  description: 'Inbound: what to be careful about. Empty if there is nothing, and for outbound.',
+  examples: [[]],
+})
+
+export const AutoReplyReason = nullableOneOf(
+  ['person', 'unproven', 'bounce', 'automatic', 'bulk', 'code', 'receipt', 'calendar', 'spam'],
+  {
+    title: 'AutoReplyReason',
+    description:
+      'Inbound: why `autoReplyable` is what it is. person: a person or another agent wrote it, so it is true. unproven: the author is not proven. The rest say what a program sent. null for outbound.',
+    examples: ['person'],
+  },
+)
+export type AutoReplyReason = NonNullable<Type.Static<typeof AutoReplyReason>>
+
 export const Link = named('Link', 'A web link in a message.', {
   url: Type.String({
     description: 'Where the link leads. A stranger chose it: look before you follow.',
@@ -204,8 +244,12 @@ export const Message = named('Message', 'A message that came in or was sent.', {
     description: 'Whether a person, or another agent, wrote it; never answer the rest automatically.',
     examples: [true],
   }),
+  autoReplyReason: AutoReplyReason,
   verdict: VerdictName,
   authentication: Authentication,
+  fromProven: FromProven,
+  isNewInThread: IsNewInThread,
+  warnings: Warnings,
   replyText: nullableText({
     description:
       'Inbound: what came anew, without quoted history and signature: what the sender wrote and, of a message that was forwarded, what that says; of a message that is nothing but a quote, all of it. Null for outbound.',

@@ -51,7 +51,7 @@ export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
 export const SendRequest = named('SendRequest', 'A message to be sent, or a reply.', {
   to: Type.Optional(
     people(
-      'Whom it is for. May be left out with threadId: the reply then goes where the newest message that came into the thread wants it (its Reply-To, else its From; where the inbox was only copied, to whom the message was written, with a copy to who wrote it).',
+      'The recipients, taken as they stand. Optional with threadId: the reply then reaches participants of the thread only. It answers the newest message that a participant wrote in person: its Reply-To, else its From; if the inbox was only copied, the people in its To, with a copy to the author. The answer lists whom it reached and whom it left out.',
     ),
   ),
   body: Type.String({
@@ -74,12 +74,19 @@ export const SendRequest = named('SendRequest', 'A message to be sent, or a repl
       description: 'Only when the text and the HTML must differ.',
     }),
   ),
+  bodyFormat: Type.Optional(
+    oneOf(['auto', 'text', 'html'], {
+      description:
+        'What `body` is. auto: HTML if it looks like HTML. Use text whenever body holds words that somebody else wrote: they may look like HTML.',
+      default: 'auto',
+    }),
+  ),
   threadId: Type.Optional(Type.String({ description: 'Makes this a reply in that thread.' })),
   replyAll: Type.Optional(
     Type.Boolean({
       default: false,
       description:
-        'Of a reply: whether everybody else in To and Cc of the answered message gets a copy, too; never the inbox itself.',
+        'For replies without `to`: whether everybody else in To and Cc of the answered message gets a copy. By thread, only participants do.',
     }),
   ),
   includeQuote: Type.Optional(
@@ -167,6 +174,17 @@ export const SendResult = named('SendResult', 'The message that was made.', {
     title: 'SendStatus',
     description:
       'pending: the message is safely queued, and no server has taken or refused it yet. The others only in the answer to a repeat.',
+  }),
+  to: Type.Array(Type.String(), {
+    description: 'The recipients in To, as sent.',
+    examples: [['bob@example.net']],
+  }),
+  cc: Type.Array(Type.String(), { description: 'The recipients in Cc, as sent.', examples: [[]] }),
+  bcc: Type.Array(Type.String(), { description: 'The hidden recipients, as sent.', examples: [[]] }),
+  notIncluded: Type.Array(Type.String(), {
+    description:
+      'Addresses that the answered message names and that the reply left out, because they are no participants of the thread. List them in `to` or `cc` to reach them.',
+    examples: [[]],
   }),
 })
 export type SendResult = Type.Static<typeof SendResult>

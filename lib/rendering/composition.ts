@@ -1,5 +1,5 @@
 import { attachmentType } from '../mail/compose/attachment.ts'
-import { composeBody } from '../mail/compose/body.ts'
+import { type BodyFormat, composeBody } from '../mail/compose/body.ts'
 import { relaxedBodyHash } from '../mail/compose/canonical.ts'
 import { composeMessage, type MessageParts } from '../mail/compose/compose.ts'
 import { bodyOf, type DkimSigner, dkimField } from '../mail/compose/dkim.ts'
@@ -9,9 +9,10 @@ import type { Body, QuotedMessage } from '../mail/compose/quote.ts'
 /** What a message that is sent is made of, as plain data: it crosses into a thread. */
 export interface Composition {
   readonly parts: Omit<MessageParts, 'text' | 'html'>
-  /** As the client gave it; without `html` the text may be HTML. */
   readonly text: string
   readonly html: string | undefined
+  /** What `text` is; `auto`: HTML if it looks like HTML and there is no `html`. */
+  readonly format: BodyFormat
   /** What stands below it as a quote; null for nothing. */
   readonly quoted: QuotedMessage | null
   /** What stands below it as passed on; null for nothing. */
@@ -35,11 +36,12 @@ export async function compose({
   parts,
   text,
   html,
+  format,
   quoted,
   forwarded,
   signer,
 }: Composition): Promise<Composed> {
-  const body = composeBody({ text, html }, quoted, forwarded)
+  const body = composeBody({ text, html, format }, quoted, forwarded)
   const { raw, rfcMessageId } = await composeMessage({ ...parts, ...body })
   return {
     raw,

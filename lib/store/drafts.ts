@@ -74,6 +74,8 @@ async function listCut(db: Db, ids: readonly string[]): Promise<ListedDraftRow[]
       'revision',
       'createdAt',
       'updatedAt',
+      'derived',
+      'bodyFormat',
     ])
     .where('id', 'in', ids)
     .execute()

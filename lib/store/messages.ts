@@ -180,40 +180,29 @@ const inboundAfter = keptRows((db, given: { inboxId: string; after: string; limi
     .limit(given.limit),
 )
 
-/** The newest message of the thread. */
-export async function findLastMessage(db: Db, threadId: string): Promise<WholeMessage | undefined> {
-  return wholeMessages(db)
-    .where('message.threadId', '=', threadId)
-    .orderBy('message.id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-}
+/** What decides which message of a thread a reply answers. */
+export type AnswerableRow = Pick<MessageRow, 'id' | 'direction' | 'fromAddr' | 'verdict' | 'category'>
 
-/**
- * The message that a reply in a thread answers, where the reply does not say whom it is for: the newest that came in. What
- * may be forged, and what came back, is passed over as long as there is another: it would lead the reply astray.
- */
-export async function findAnsweredMessage(db: Db, threadId: string): Promise<MessageRow | undefined> {
-  const newestOfAll = db
+/** The newest messages of a thread, newest first, at most `limits.threadMessages`. */
+export function listAnswerable(db: Db, threadId: string): Promise<AnswerableRow[]> {
+  return db
     .selectFrom('message')
-    .select('id')
+    .select(['id', 'direction', 'fromAddr', 'verdict', 'category'])
     .where('threadId', '=', threadId)
     .orderBy('id', 'desc')
     .limit(limits.threadMessages)
-  const newest = (direction: 'inbound' | 'outbound') =>
-    db
-      .selectFrom('message')
-      .selectAll()
-      .where('id', 'in', newestOfAll)
-      .where('direction', '=', direction)
-      .orderBy('id', 'desc')
-      .limit(1)
-  const sound = newest('inbound').where('verdict', '=', 'clean').where('category', '<>', 'bounce')
-  for (const query of [sound, newest('outbound'), newest('inbound')]) {
-    const row = await query.executeTakeFirst()
-    if (row) return row
-  }
-  return undefined
+    .execute()
+}
+
+/** The oldest messages of a thread, oldest first, as far as they say who takes part in it. */
+export function listOldestOfThread(db: Db, threadId: string, limit: number) {
+  return db
+    .selectFrom('message')
+    .select(['direction', 'fromAddr', 'replyTo', 'toAddr', 'headerTo', 'cc', 'bcc', 'verdict', 'fromProven'])
+    .where('threadId', '=', threadId)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
 }
 
 /** The thread of the message of this inbox that had this Message-ID (with angle brackets) first, one that it sent before all others. */
@@ -235,15 +224,15 @@ export async function findThreadIdByMessageId(
   return row?.threadId
 }
 
-/** Who took part in a thread as its newest inbound messages that are clean say it, `limit` of them. */
-export async function listThreadCorrespondents(
+/** Who wrote the newest inbound messages of a thread that are clean, and where they want answers: `limit` of them. */
+export async function listThreadAuthors(
   db: Db,
   threadId: string,
   limit: number,
-): Promise<Pick<MessageRow, 'fromAddr' | 'replyTo' | 'headerTo' | 'cc'>[]> {
+): Promise<Pick<MessageRow, 'fromAddr' | 'replyTo'>[]> {
   return db
     .selectFrom('message')
-    .select(['fromAddr', 'replyTo', 'headerTo', 'cc'])
+    .select(['fromAddr', 'replyTo'])
     .where('threadId', '=', threadId)
     .where('direction', '=', 'inbound')
     .where('verdict', '=', 'clean')

@@ -186,7 +186,9 @@ create table "raw" (
   "createdAt" text not null
 );
 
--- conversation: what Exchange calls that which the first message says it belongs to (Thread-Index).
+-- conversation: what Exchange calls that which the first message says it belongs to (Thread-Index). participants: the
+-- addresses that a reply in this thread may reach unasked, as a JSON list in lower case (lib/core/mailbox/participants.ts);
+-- null for a thread that began before they were kept.
 create table "thread" (
   "id" text primary key,
   "inboxId" text not null references "inbox" ("id"),
@@ -195,7 +197,8 @@ create table "thread" (
   "messageCount" integer not null,
   "lastMessageAt" text not null,
   "createdAt" text not null,
-  "conversation" text
+  "conversation" text,
+  "participants" text
 );
 create index "thread_conversation" on "thread" ("inboxId", "conversation", "id") where "conversation" is not null;
 create index "thread_list" on "thread" ("inboxId", "lastMessageAt", "id");
@@ -229,7 +232,9 @@ create table "attachmentText" (
 -- One message in one inbox. `toAddr` inbound is the inbox, outbound the first recipient; `headerTo` is whom the sender
 -- wrote to, with ", " between them (outbound null where that is `toAddr` alone), and so is `replyTo`. JSON: references,
 -- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
--- null (a column that refers to a table can't be added otherwise).
+-- null (a column that refers to a table can't be added otherwise). fromProven: whether the domain in From is proven; null where
+-- authentication is off. isNewInThread: whether the author was no participant of the thread when the message came.
+-- autoReplyReason: why a program may or may not answer it. All three are null for outbound and for older messages.
 -- `trace` is the Return-Path and Received fields that RFC 5321 §4.4 has us add; the raw stays as it came.
 create table "message" (
   "id" text primary key,
@@ -257,7 +262,10 @@ create table "message" (
   "verdict" text not null,
   "authentication" text not null,
   "createdAt" text not null,
-  "readingId" text references "reading" ("id")
+  "readingId" text references "reading" ("id"),
+  "fromProven" integer,
+  "isNewInThread" integer,
+  "autoReplyReason" text
 );
 create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
@@ -609,7 +617,9 @@ create table "draft" (
   "revision" integer not null,
   "createdAt" text not null,
   "updatedAt" text not null,
-  "replyAll" integer
+  "replyAll" integer,
+  "derived" text,
+  "bodyFormat" text
 );
 create index "draft_list" on "draft" ("inboxId", "id", "status");
 

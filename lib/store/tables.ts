@@ -140,6 +140,7 @@ export interface ThreadRow {
   lastMessageAt: string
   createdAt: string
   conversation: string | null
+  participants: string | null
 }
 
 export interface MessageRow {
@@ -169,6 +170,9 @@ export interface MessageRow {
   authentication: string
   createdAt: string
   readingId: string
+  fromProven: number | null
+  isNewInThread: number | null
+  autoReplyReason: string | null
 }
 
 export interface ReadingRow {
@@ -435,6 +439,8 @@ export interface DraftRow {
   createdAt: string
   updatedAt: string
   replyAll: number | null
+  derived: string | null
+  bodyFormat: string | null
 }
 
 export interface DraftAttachmentRow {

@@ -36,19 +36,22 @@ const threadOfConversation = keptRow((db, given: { inboxId: string; conversation
     .limit(1),
 )
 
+/** A thread as lists show it, without its participants: hundreds of addresses have no place in a page of threads. */
+export type ListedThreadRow = Omit<ThreadRow, 'participants' | 'conversation'>
+
 /** Newest message first. */
 export async function listThreads(
   db: Db,
   inboxId: string,
   filter: { isRead: boolean | undefined },
   page: Page,
-): Promise<Listed<ThreadRow>> {
+): Promise<Listed<ListedThreadRow>> {
   // The offset is walked on the index alone; only the rows of the page are read.
   let ids = db.selectFrom('thread').select('id').where('inboxId', '=', inboxId)
   if (filter.isRead !== undefined) ids = ids.where('isRead', '=', filter.isRead ? 1 : 0)
   const rows = await db
     .selectFrom('thread')
-    .selectAll()
+    .select(['id', 'inboxId', 'subject', 'isRead', 'messageCount', 'lastMessageAt', 'createdAt'])
     .where(
       'id',
       'in',
@@ -72,9 +75,9 @@ export async function listThreads(
 export async function addMessageToThread(
   db: WriteDb,
   id: string,
-  { createdAt, isRead }: { createdAt: string; isRead: boolean },
+  { createdAt, isRead, participants }: { createdAt: string; isRead: boolean; participants: string },
 ): Promise<void> {
-  await addNewest(db, { id, createdAt, isRead: isRead ? 1 : 0 })
+  await addNewest(db, { id, createdAt, isRead: isRead ? 1 : 0, participants })
 }
 
 /** Adds unread messages to a thread; whether it was read before, its inbox counts. */
@@ -83,28 +86,33 @@ export async function addUnreadToThread(
   id: string,
   added: number,
   createdAt: string,
+  participants: string | null,
 ): Promise<void> {
-  await addUnread(db, { id, added, createdAt })
+  await addUnread(db, { id, added, createdAt, participants })
 }
-const addUnread = keptChange((db, given: { id: string; added: number; createdAt: string }) =>
-  db
-    .updateTable('thread')
-    .set(eb => ({
-      messageCount: eb('messageCount', '+', given.added),
-      lastMessageAt: given.createdAt,
-      isRead: sql.lit(0),
-    }))
-    .where('id', '=', given.id),
+const addUnread = keptChange(
+  (db, given: { id: string; added: number; createdAt: string; participants: string | null }) =>
+    db
+      .updateTable('thread')
+      .set(eb => ({
+        messageCount: eb('messageCount', '+', given.added),
+        lastMessageAt: given.createdAt,
+        isRead: sql.lit(0),
+        participants: given.participants,
+      }))
+      .where('id', '=', given.id),
 )
-const addNewest = keptChange((db, given: { id: string; createdAt: string; isRead: number }) =>
-  db
-    .updateTable('thread')
-    .set(eb => ({
-      messageCount: eb('messageCount', '+', 1),
-      lastMessageAt: given.createdAt,
-      isRead: given.isRead,
-    }))
-    .where('id', '=', given.id),
+const addNewest = keptChange(
+  (db, given: { id: string; createdAt: string; isRead: number; participants: string }) =>
+    db
+      .updateTable('thread')
+      .set(eb => ({
+        messageCount: eb('messageCount', '+', 1),
+        lastMessageAt: given.createdAt,
+        isRead: given.isRead,
+        participants: given.participants,
+      }))
+      .where('id', '=', given.id),
 )
 
 export async function setThreadRead(db: WriteDb, thread: ThreadRow, isRead: boolean): Promise<void> {

@@ -89,7 +89,7 @@ t.test('cold outreach of a plan that limits it', async t => {
   t.strictSame(again.faults, [])
 })
 
-t.test('whoever wrote is no stranger, nor who was in their message', async t => {
+t.test('whoever wrote is no stranger, and the people whom they only named are', async t => {
   const server = await startApi(t, {
     top: 'plan = "free"',
     toml: '[plan_free]\ncold_recipients_at_first = 1',
@@ -121,7 +121,13 @@ t.test('whoever wrote is no stranger, nor who was in their message', async t => 
   }
   const { data } = (await api.get(`/v1/inboxes/${inbox}/messages?direction=inbound`)).body
   const reply = { threadId: data[0].threadId, cc: ['third@x.example', 'copy@x.example'] }
-  t.equal((await api.send(inbox, letter('desk@x.example', reply))).status, 200, 'a reply')
+  for (const cc of reply.cc)
+    t.equal((await api.send(inbox, letter('desk@x.example', { ...reply, cc }))).status, 429, cc)
+  t.equal(
+    (await api.send(inbox, letter('desk@x.example', { threadId: reply.threadId }))).status,
+    200,
+    'a reply',
+  )
   t.equal((await api.send(inbox, letter('bounce@x.example', { threadId: reply.threadId }))).status, 429)
   t.strictSame(server.faults, [])
 })

@@ -115,7 +115,7 @@ t.test('names change nothing for rules, suppressions and repeats', async t => {
   t.equal(other.body.error, 'idempotency_key_conflict')
 })
 
-t.test('a reply without to goes to Reply-To, else From, of the newest message that came in', async t => {
+t.test('a reply without to goes to Reply-To, else From, of the newest message of a participant', async t => {
   const server = await startApi(t)
   const { api, id, address, came, wentTo } = await startConversation(server, 'agent')
   const reply = async (threadId: string, more: object = {}) => {
@@ -131,8 +131,11 @@ t.test('a reply without to goes to Reply-To, else From, of the newest message th
   })
   for (const to of [null, []])
     t.equal((await reply(first.threadId, { to })).to, 'Bob Bauer <Bob@example.net>')
-  await came({ fromAddr: 'ann@example.net', replyTo: 'office@example.net, boss@example.net' }, first.threadId)
-  await api.send(id, { threadId: first.threadId, to: 'somebody@example.net', body: 'b' })
+  const asks = { replyTo: 'office@example.net, boss@example.net' }
+  await came({ fromAddr: 'ann@example.net', ...asks }, first.threadId)
+  t.equal((await reply(first.threadId)).to, 'Bob Bauer <Bob@example.net>', 'a newcomer is no participant')
+  await api.send(id, { threadId: first.threadId, to: 'ann@example.net', body: 'b' })
+  await came({ fromAddr: 'ann@example.net', ...asks }, first.threadId)
   t.equal((await reply(first.threadId)).to, 'office@example.net, boss@example.net')
   t.equal(
     (await reply(first.threadId, { to: 'x@y.example' })).to,
@@ -198,21 +201,6 @@ t.test('an inbox that was copied answers to whom the message was written, and co
   })
   const all = { to: 'Bob <bob@example.net>, <"a, b"@example.net>', cc: 'Ann <ann@example.net>' }
   t.match(await reply(threadId), all)
-  t.match(await reply(threadId, { to: 'ann@example.net' }), all, 'a to of one of these people is completed')
-  t.match(await reply(threadId, { to: ['bob@example.net'] }), all)
-  t.match(await reply(threadId, { to: 'Robert <bob@example.net>', cc: 'x@y.example' }), {
-    to: 'Robert <bob@example.net>, <"a, b"@example.net>',
-    cc: 'x@y.example, Ann <ann@example.net>',
-  })
-  t.match(
-    await reply(threadId, { to: 'x@y.example' }),
-    { to: 'x@y.example', cc: '' },
-    'somebody else is taken as it is',
-  )
-  t.match(await reply(threadId, { to: ['ann@example.net', 'x@y.example'] }), {
-    to: 'ann@example.net, x@y.example',
-    cc: '',
-  })
   t.match(await reply(threadId, { replyAll: true }), {
     to: all.to,
     cc: 'Ann <ann@example.net>, carl@example.net',
@@ -222,6 +210,25 @@ t.test('an inbox that was copied answers to whom the message was written, and co
     { to: all.to, cc: '' },
     'a blind copy stays blind',
   )
+  const named = await came({
+    fromAddr: 'ann@example.net',
+    headerTo: 'bob@example.net',
+    cc: JSON.stringify([address, 'carl@example.net']),
+    deliveryRole: 'cc',
+  })
+  for (const replyAll of [false, true]) {
+    for (const to of [
+      'ann@example.net',
+      'bob@example.net',
+      'x@y.example',
+      ['ann@example.net', 'x@y.example'],
+    ])
+      t.match(
+        await reply(named.threadId, { to, cc: 'z@y.example', replyAll }),
+        { to: [to].flat().join(', '), cc: 'z@y.example' },
+        'an explicit to is taken as it stands',
+      )
+  }
 
   const other = await came({
     fromAddr: 'ann@example.net',
@@ -257,10 +264,6 @@ t.test('replyAll copies everybody else of To and Cc, never ourselves', async t =
     recipients: ['ann@example.net', 'bob@example.net', 'carl@example.net'],
   })
   t.match(await reply({ replyAll: false }), { to: 'ann@example.net', cc: '' })
-  t.match(await reply({ replyAll: true, to: 'x@y.example' }), {
-    to: 'x@y.example',
-    cc: 'ann@example.net, bob@example.net, carl@example.net',
-  })
   t.match(await api.send(id, { ...letter, to: 'x@y.example', replyAll: true }), {
     status: 400,
     body: { error: 'invalid_request', message: /body\/replyAll.*threadId/ },
@@ -269,7 +272,7 @@ t.test('replyAll copies everybody else of To and Cc, never ourselves', async t =
   const crowd = Array.from({ length: 150 }, (_, i) => `p${i}@example.net`)
   const crowded = await came({ fromAddr: 'ann@example.net', cc: JSON.stringify(crowd) })
   const refused = await api.send(id, { threadId: crowded.threadId, body: 'b', replyAll: true })
-  t.match(refused, { status: 400, body: { message: /at most 100 recipients.*151.*without replyAll/ } })
+  t.match(refused, { status: 422, body: { error: 'too_many_recipients', limit: 50, message: /in `to`/ } })
   t.equal((await api.send(id, { threadId: crowded.threadId, body: 'b' })).status, 200)
 })
 
@@ -283,7 +286,10 @@ t.test('drafts follow the same rules', async t => {
     deliveryRole: 'cc',
   })
   const draft = await api.post(`/v1/inboxes/${id}/drafts`, { threadId, body: 'b', replyAll: true })
-  t.match(draft, { status: 201, body: { to: [], replyAll: true } })
+  t.match(draft, {
+    status: 201,
+    body: { to: ['bob@example.net'], cc: ['ann@example.net', 'carl@example.net'], replyAll: true },
+  })
   const send = (draftId: string) =>
     api.post(`/v1/drafts/${draftId}/send`, undefined, { 'idempotency-key': randomUUID() })
   const sent = await send(draft.body.id)

@@ -47,6 +47,19 @@ const table: Readonly<Record<string, (t: Test) => Promise<Reached>>> = {
     for (const name of ['a', 'b']) await server.api.send(inbox, letter(name))
     return { server, ask: of => of.api.send(inbox, letter('c')), seconds: 48 }
   },
+  async sending_limit(t) {
+    const server = await startBeforeMidnight(t, { toml: '[sending]\nrecipients_per_inbox_hour = 3' })
+    const { api } = server
+    const [ann, bea] = [(await api.post('/v1/inboxes', {})).body, (await api.post('/v1/inboxes', {})).body]
+    // Replies and inboxes of this server count as well.
+    const first = await api.send(ann.id, { to: bea.address, cc: 'a@example.net', subject: 's', body: 'b' })
+    await api.send(ann.id, { threadId: first.body.threadId, body: 'b' })
+    return {
+      server,
+      ask: of => of.api.send(ann.id, { to: 'a@example.net', subject: 's', body: 'b' }),
+      seconds: 48,
+    }
+  },
   async forward_verification_limit(t) {
     const server = await startApi(t, { toml: '[limits]\nforward_confirmations_per_hour = 4' })
     const { api, clock } = server

@@ -135,6 +135,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       cold_recipients: 0,
       external_reply_to: true,
     },
+    sending: { recipients_per_inbox_hour: 1000 },
     submission: { listen: [], listen_tls: [] },
     authentication: { check: true, dmarc_reject: 'refuse', trusted_arc_sealers: [] },
     keys: { prefix: 'mbx_' },

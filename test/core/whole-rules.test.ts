@@ -11,7 +11,7 @@ import { createEventWindow, sourcesOf, type WindowEvent } from '../../lib/core/e
 import { failureOf, outcomeSaid } from '../../lib/core/inbound/failure.ts'
 import { judge, type Opinions } from '../../lib/core/inbound/verdict.ts'
 import { chooseAddressees, readNamed } from '../../lib/core/outbound/addressees.ts'
-import { correspondentsOf } from '../../lib/core/outbound/correspondents.ts'
+import { deriveRecipients } from '../../lib/core/outbound/correspondents.ts'
 import {
   decide,
   effectiveMode,
@@ -246,9 +246,9 @@ t.test('whom a message goes to', async t => {
         .replace(/n{50,}/g, 'n…')
         .replace(/K{50,}/g, 'K…')}`,
       resultOf(() => {
-        const correspondents = correspondentsOf(answered as never, 'ann@ours.example')
-        const reply = isReply ? { correspondents, isToAll: upTo(1) === 0 } : undefined
-        const chosen = chooseAddressees(readNamed(request as never), 'ann@ours.example', reply)
+        const asked = { isToAll: upTo(1) === 0, participants: null }
+        const derived = isReply ? deriveRecipients(answered as never, 'ann@ours.example', asked) : undefined
+        const chosen = chooseAddressees(readNamed(request as never), 'ann@ours.example', derived)
         const people = (list: readonly { address: string; name: string; written?: string | undefined }[]) =>
           list
             .map(

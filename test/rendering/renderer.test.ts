@@ -44,6 +44,7 @@ function composition(more: Partial<Composition> = {}, content?: Buffer): Composi
       id: 'id',
       messageIdDomain: 'ours.example',
     },
+    format: 'auto',
     text: 'Hello',
     html: undefined,
     quoted: null,

@@ -10,6 +10,7 @@ const draft = (inboxId: string): DraftRow => ({
   ...{ id: v7(), inboxId, threadId: null, to: '[]', cc: '[]', bcc: '[]', subject: null, body: null },
   ...{ bodyHtml: null, replyTo: null, replyAll: null, includeQuote: null, autoSubmitted: null, sendAt: null },
   ...{ status: 'open', messageId: null, lastError: null, revision: 1, createdAt: at, updatedAt: at },
+  ...{ derived: null, bodyFormat: null },
 })
 
 onEveryDatabase('drafts: order, counts, and changes of what was read', async (t, store) => {

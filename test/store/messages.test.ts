@@ -170,7 +170,11 @@ onEveryDatabase('threads: the newest message first, read state and totals', asyn
   t.strictSame(await idsOf(true), [[two.id], 1])
 
   await store.write(db =>
-    addMessageToThread(db, one.id, { createdAt: '2026-01-03T00:00:00.000Z', isRead: false }),
+    addMessageToThread(db, one.id, {
+      createdAt: '2026-01-03T00:00:00.000Z',
+      isRead: false,
+      participants: '[]',
+    }),
   )
   t.strictSame(await idsOf(), [[one.id, two.id], 2])
   t.equal((await findThread(store.read, one.id))?.messageCount, 1)

@@ -13,7 +13,11 @@ const at = (second: number) => `2026-01-02T00:00:0${second}.000Z`
 
 async function add(db: WriteDb, thread: ThreadRow, second: number, changes: Partial<MessageRow>) {
   const message = await insertMessageRow(db, thread, { createdAt: at(second), ...changes })
-  await addMessageToThread(db, thread.id, { createdAt: at(second), isRead: thread.isRead === 1 })
+  await addMessageToThread(db, thread.id, {
+    createdAt: at(second),
+    isRead: thread.isRead === 1,
+    participants: '[]',
+  })
   return message
 }
 

@@ -1,3 +1,4 @@
+import { withMessage, writeParticipants } from '../../lib/core/mailbox/participants.ts'
 import { findInbox } from '../../lib/store/inboxes.ts'
 import type { WholeMessage } from '../../lib/store/tables.ts'
 import type { Api } from './api.ts'
@@ -9,7 +10,7 @@ export interface Conversation {
   readonly api: Api
   readonly id: string
   readonly address: string
-  /** A message that came in, in a thread of its own unless one is named. */
+  /** A message that came in from a proven author, in a thread of its own unless one is named. */
   came(changes?: Partial<WholeMessage>, threadId?: string): Promise<WholeMessage>
   /** Whom a message of ours names in its header, and whom it goes to. */
   wentTo(messageId: string): Promise<{ to: string; cc: string; recipients: string[] }>
@@ -31,12 +32,17 @@ export async function startConversation({ api, app }: ApiApp, mailboxName: strin
         const thread = threadId
           ? await db.selectFrom('thread').selectAll().where('id', '=', threadId).executeTakeFirstOrThrow()
           : await insertThreadRow(db, inbox.id)
-        return insertMessageRow(db, thread, {
+        const row = await insertMessageRow(db, thread, {
           id: app.ids.next(),
           toAddr: address,
           headerTo: address,
+          fromProven: 1,
           ...changes,
         })
+        const before = new Set(JSON.parse(thread.participants ?? '[]') as string[])
+        const participants = writeParticipants(withMessage(before, row))
+        await db.updateTable('thread').set({ participants }).where('id', '=', thread.id).execute()
+        return row
       }),
     async wentTo(messageId) {
       const raw = (await api.get(`/v1/messages/${messageId}/raw`)).bytes.toString()

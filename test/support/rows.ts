@@ -97,6 +97,7 @@ export async function insertThreadRow(
     lastMessageAt: at,
     createdAt: at,
     conversation: null,
+    participants: null,
     ...changes,
   }
   await insertUncountedThreads(db, [thread])
@@ -157,8 +158,11 @@ export async function insertUnindexedRow(
     category: 'personal',
     autoReplyable: 1,
     verdict: 'clean',
-    authentication: '{}',
+    authentication: '{"spf":"none","dkim":"none","dmarc":"none"}',
     createdAt: at,
+    fromProven: null,
+    isNewInThread: null,
+    autoReplyReason: null,
     readingId: id,
     extracted: null,
     parseProblems: '[]',

@@ -19,6 +19,9 @@ import { getInboxRow, getThreadRow, signingSecret } from '../app/reach.ts'
 import { createUrlSigner } from '../app/signed.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { readPeople, requireAddress } from '../outbound/addressees.ts'
+import type { Derived } from '../outbound/correspondents.ts'
+import type { Person } from '../outbound/person.ts'
+import { findReply } from '../outbound/send.ts'
 import { partFaults } from '../outbound/send-faults.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
@@ -30,12 +33,12 @@ async function present(app: Desk, db: Db, rows: readonly drafts.ListedDraftRow[]
     rows.map(row => row.id),
   )
   const flag = (value: number | null) => (value === null ? null : value === 1)
-  return rows.map(({ revision: _revision, isCut, ...row }) => ({
+  return rows.map(({ revision: _revision, isCut, derived, ...row }) => ({
     ...row,
     ...(isCut && { bodyTruncated: true as const }),
-    to: JSON.parse(row.to) as string[],
-    cc: JSON.parse(row.cc) as string[],
+    ...shownRecipients(row, derived),
     bcc: JSON.parse(row.bcc) as string[],
+    bodyFormat: row.bodyFormat as Draft['bodyFormat'],
     replyAll: flag(row.replyAll),
     includeQuote: flag(row.includeQuote),
     autoSubmitted: flag(row.autoSubmitted),
@@ -54,6 +57,23 @@ async function present(app: Desk, db: Db, rows: readonly drafts.ListedDraftRow[]
             : urls.attachmentUrl(row.messageId, index, filename),
       })),
   }))
+}
+
+/** Whom the draft is for: those that were named, or those that its thread led it to when it was last changed. */
+function shownRecipients(
+  row: Pick<DraftRow, 'to' | 'cc'>,
+  derived: string | null,
+): Pick<Draft, 'to' | 'cc' | 'notIncluded'> {
+  const [to, cc] = [row.to, row.cc].map(json => JSON.parse(json) as string[])
+  if (derived === null) return { to: to!, cc: cc!, notIncluded: [] }
+  const fixed = JSON.parse(derived) as Derived
+  const written = (people: readonly Person[]) =>
+    people.map(({ address, name, written: as = address }) => writeMailbox({ address: as, name }))
+  return {
+    to: written(fixed.to),
+    cc: [...cc!, ...written(fixed.cc)],
+    notIncluded: [...fixed.notIncluded],
+  }
 }
 
 /** The draft, if it and its inbox are there and the caller reaches them. @throws Problem `not_found` */
@@ -85,7 +105,7 @@ export async function listDrafts(
   return { rows: await present(app, db, rows), total }
 }
 
-/** @throws Problem `not_found`, `invalid_request`, `attachments_too_large`, `draft_limit_reached` */
+/** @throws Problem `not_found`, `invalid_request`, `attachments_too_large`, `draft_limit_reached`, `too_many_recipients` */
 export async function createDraft(
   app: App,
   caller: Caller,
@@ -109,6 +129,7 @@ export async function createDraft(
     replyAll: null,
     includeQuote: null,
     autoSubmitted: null,
+    bodyFormat: null,
     sendAt: null,
     status: 'open',
     messageId: null,
@@ -116,27 +137,29 @@ export async function createDraft(
     revision: 1,
     createdAt: now,
     updatedAt: now,
+    derived: null,
     ...(await readFields(app, caller, inbox.id, request)),
   }
   return writeKeeping(app, id, request, async (db, attachments) => {
     if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
-    await drafts.insertDraft(db, row)
+    await drafts.insertDraft(db, { ...row, derived: await deriveFor(db, caller, row) })
     await drafts.insertDraftAttachments(db, attachments)
     await schedule(app, db, row)
     return []
   })
 }
 
-/** @throws Problem `not_found`, `draft_sent`, `invalid_request`, `attachments_too_large` */
+/** @throws Problem `not_found`, `draft_sent`, `invalid_request`, `attachments_too_large`, `too_many_recipients` */
 export async function changeDraft(app: App, caller: Caller, id: string, change: DraftChange): Promise<Draft> {
   const found = await getDraftRow(app.store.read, caller, id)
   if (found.status === 'sent') throw new Problem('draft_sent')
   const fields = await readFields(app, caller, found.inboxId, change)
   return writeKeeping(app, found.id, change, async (db, attachments) => {
     const row = await getDraftRow(db, caller, found.id)
-    const changes = { ...fields, lastError: null, updatedAt: app.clock.now().toISOString() }
+    const derived = await deriveFor(db, caller, { ...row, ...fields })
+    const changes = { ...fields, derived, lastError: null, updatedAt: app.clock.now().toISOString() }
     if (!(await drafts.updateDraft(db, row, changes))) throw new Problem('draft_sent')
     if (fields.sendAt !== undefined) {
       await app.queue.drop(db, row.id)
@@ -202,6 +225,16 @@ async function writeKeeping(
   return draft
 }
 
+/** Fixes the recipients of a reply that names none, in the write that makes or changes it. @throws Problem `too_many_recipients` */
+async function deriveFor(db: WriteDb, caller: Caller, row: DraftRow): Promise<string | null> {
+  const to = JSON.parse(row.to) as string[]
+  if (row.threadId === null || to.length > 0) return null
+  const inbox = await getInboxRow(db, caller, row.inboxId)
+  const request = { threadId: row.threadId, replyAll: row.replyAll === 1 }
+  const reply = await findReply(db, caller, inbox, { request })
+  return reply && reply.derived.to.length > 0 ? JSON.stringify(reply.derived) : null
+}
+
 /** Has the queue send it at its time. */
 async function schedule(app: App, db: WriteDb, row: DraftRow): Promise<void> {
   if (row.sendAt === null) return
@@ -220,7 +253,7 @@ async function readFields(
   request: DraftChange,
 ): Promise<Partial<DraftRow>> {
   const fields: Partial<DraftRow> = {}
-  const { to, cc, bcc, subject, body, bodyHtml, threadId, replyTo } = request
+  const { to, cc, bcc, subject, body, bodyHtml, bodyFormat, threadId, replyTo } = request
   const list = (given: string | readonly string[] | null, path: string) =>
     JSON.stringify(readPeople(given, path).map(writeMailbox))
   if (to !== undefined) fields.to = list(to, '/to')
@@ -229,6 +262,7 @@ async function readFields(
   if (subject !== undefined) fields.subject = subject === null ? null : singleLine(subject)
   if (body !== undefined) fields.body = body
   if (bodyHtml !== undefined) fields.bodyHtml = bodyHtml
+  if (bodyFormat !== undefined) fields.bodyFormat = bodyFormat
   if (replyTo !== undefined) fields.replyTo = replyTo === null ? null : requireAddress(replyTo, '/replyTo')
   for (const name of ['replyAll', 'includeQuote', 'autoSubmitted'] as const) {
     const flag = request[name]

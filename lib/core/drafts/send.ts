@@ -1,15 +1,18 @@
 import { nameOf, Problem } from '../../base/problem.ts'
+import type { BodyFormat } from '../../mail/compose/body.ts'
 import type { DraftError } from '../../model/draft.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
 import { type Leased, LeaseLost } from '../../queue/leased.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { emptyDraftAttachments, findDraft, updateDraft } from '../../store/drafts.ts'
-import { findInbox } from '../../store/inboxes.ts'
+import { findInbox, findPodOfInbox } from '../../store/inboxes.ts'
 import type { DraftRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow } from '../app/reach.ts'
+import { recordEvent } from '../events/record.ts'
+import type { Derived } from '../outbound/correspondents.ts'
 import { type Remembering, sendNow } from '../outbound/send.ts'
 import { requireWhole } from '../outbound/send-faults.ts'
 import { loadAttachments, removeFiles } from './attachments.ts'
@@ -85,7 +88,13 @@ async function noteRefusal(app: App, draftId: string, entry: Leased, refusal: Pr
     await app.queue.done(db, entry)
     const row = await findDraft(db, draftId)
     const changes = { status: 'open', sendAt: null, lastError: JSON.stringify(lastError), updatedAt: at }
-    if (row) await updateDraft(db, row, changes)
+    if (!row || !(await updateDraft(db, row, changes))) return
+    const { inboxId, threadId } = row
+    const podId = (await findPodOfInbox(db, inboxId)) ?? null
+    const subject = { podId, inboxId, threadId, messageId: null }
+    const { error, message } = lastError
+    const { was = null, now = null } = refusal.more
+    await recordEvent(app, db, 'draft.blocked', subject, { draftId, error, message, was, now })
   })
   app.log.warn({ draftId, error: refusal.code }, 'a scheduled draft was refused')
 }
@@ -119,7 +128,8 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Remem
     files = await emptyDraftAttachments(db, draft.id)
   }
   const inbox = await getInboxRow(app.store.read, caller, draft.inboxId)
-  const result = await sendNow(app, caller, inbox, { request }, { ...also, remember })
+  const expected = draft.derived === null ? undefined : (JSON.parse(draft.derived) as Derived)
+  const result = await sendNow(app, caller, inbox, { request, expected }, { ...also, remember })
   await removeFiles(app, files)
   return result
 }
@@ -129,7 +139,7 @@ async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
   requireWhole({ ...draft, to, replyAll: draft.replyAll === 1 })
   const attachments = await loadAttachments(app, draft.id)
   if (!attachments) throw new DraftChanged()
-  const { subject, bodyHtml, threadId, replyTo, replyAll, includeQuote, autoSubmitted } = draft
+  const { subject, bodyHtml, bodyFormat, threadId, replyTo, replyAll, includeQuote, autoSubmitted } = draft
   return {
     to,
     body: draft.body ?? '',
@@ -138,6 +148,7 @@ async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
     attachments,
     ...(subject === null ? {} : { subject }),
     ...(bodyHtml === null ? {} : { bodyHtml }),
+    ...(bodyFormat === null ? {} : { bodyFormat: bodyFormat as BodyFormat }),
     ...(threadId === null ? {} : { threadId }),
     ...(replyTo === null ? {} : { replyTo }),
     ...(replyAll === null ? {} : { replyAll: replyAll === 1 }),

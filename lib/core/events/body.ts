@@ -9,6 +9,7 @@ import { findToldMessage, type ToldMessage } from '../../store/told-messages.ts'
 import type { App, Desk } from '../app/app.ts'
 import { listAttachments, readList } from '../mailbox/attachments.ts'
 import { extractionOf, extractionWithin } from '../mailbox/extraction.ts'
+import { autoReplyReasonOf, isFromProven, readAuthentication, warningsOf } from '../mailbox/trust.ts'
 import { type Described, withinBounds } from './bounds.ts'
 
 /**
@@ -138,9 +139,15 @@ async function messageWithin(app: Desk, { row, cut }: ToldMessage, room: number)
     // To sign a thousand URLs takes longer than all else.
     attachments: areSigned ? await listAttachments(app, row) : [],
     ...(isInbound ? { received_at: row.createdAt } : { sent_at: row.createdAt }),
+    reply_to: row.replyTo,
     category: row.category as EventMessage['category'],
     auto_replyable: row.autoReplyable === 1,
+    auto_reply_reason: autoReplyReasonOf(row),
     verdict: row.verdict as EventMessage['verdict'],
+    authentication: readAuthentication(row.authentication),
+    from_proven: isFromProven(row),
+    is_new_in_thread: row.isNewInThread === 1,
+    warnings: warningsOf(row),
     ...(truncated_fields.length > 0 && { truncated: true as const, truncated_fields }),
   }
 }

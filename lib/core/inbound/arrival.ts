@@ -51,6 +51,8 @@ export interface Accepted {
   readonly arrival: Arrival
   readonly reading: Reading
   readonly authentication: Authentication
+  /** Whether the domain in From is proven; null where authentication is off. */
+  readonly fromProven: boolean | null
   /** The value of Authentication-Results; null where nothing was checked. */
   readonly results: string | null
   readonly judged: Judged

@@ -136,6 +136,7 @@ export async function prepareReception(
       arrival: { ...arrival, recipients: admitted },
       reading,
       authentication,
+      fromProven: isProven(app, arrival, found),
       results: found.header,
       judged,
     },
@@ -201,6 +202,11 @@ function findAuthentication(
   // What could not be found out, because the reading failed, proves nothing.
   const dmarc = judged ? 'temperror' : 'permerror'
   return { ...unchecked, spf: 'temperror', dkim: 'temperror', dmarc, aligned: false }
+}
+
+/** Whether the domain in From is proven: null where authentication is off, so that nobody takes "not checked" for "forged". */
+function isProven(app: Receiver, { peer }: Arrival, { aligned }: Found): boolean | null {
+  return peer.kind === 'smtp' && !app.config.authentication.check ? null : aligned
 }
 
 /** Who is judged is who is shown; that they differ is a fault of ours, and the message is not taken. */

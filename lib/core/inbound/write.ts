@@ -17,6 +17,13 @@ import { endpointOf } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
 import { recordEvents } from '../events/record.ts'
 import { forwardReceived } from '../forwarding/copy.ts'
+import {
+  isParticipant,
+  type Participants,
+  participantsOf,
+  withMessage,
+  writeParticipants,
+} from '../mailbox/participants.ts'
 import { findOrMakeThread, type Threads } from '../mailbox/threading.ts'
 import { recordRefused } from './admission.ts'
 import type { Accepted, Reception } from './arrival.ts'
@@ -77,7 +84,9 @@ export async function writeReceptions(
       const inbox = inboxes.get(one.recipient.inboxId)!
       const left = messages.get(inbox.id)! - 1
       messages.set(inbox.id, left)
-      const row = messageRow(app, one, inbox, now, messageDate(inbox, left))
+      const participants = await participantsOf(db, one.thread)
+      const row = messageRow(app, one, participants, inbox, now, messageDate(inbox, left))
+      one.thread.participants = writeParticipants(withMessage(participants, row))
       arriving.push({ ...one, inbox, row })
       ids.push(row.id)
     }
@@ -161,7 +170,9 @@ async function insertAll(
       db,
       arriving.map(({ row }) => row),
     ),
-    ...continued.map(({ thread, added }) => addUnreadToThread(db, thread.id, added, lastOf.get(thread.id)!)),
+    ...continued.map(({ thread, added }) =>
+      addUnreadToThread(db, thread.id, added, lastOf.get(thread.id)!, thread.participants),
+    ),
     insertContacts(db, contacts),
   ])
   for (const { read, inbox, row } of arriving) {
@@ -222,17 +233,20 @@ async function tellAll(app: App, db: WriteDb, arriving: readonly Arriving[]): Pr
 function messageRow(
   app: App,
   { read, recipient, thread }: Coming,
+  participants: Participants,
   inbox: InboxRow,
   now: Date,
   createdAt: string,
 ): MessageRow {
-  const { arrival, rawId, authentication, judged } = read
+  const { arrival, rawId, authentication, fromProven, judged } = read
   const parsed = read.reading.message
   const id = app.ids.next()
   const to = parsed.to.map(mailbox => mailbox.address)
   const cc = parsed.cc.map(mailbox => mailbox.address)
   // Nobody knows who asks for replies there: they go to the author, who is proven. The raw has the field.
   const replyTo = read.reading.authentication?.isReplyToDoubtful ? [] : parsed.replyTo
+  const fromAddr = parsed.from?.address ?? arrival.mailFrom
+  const isNewInThread = participants.size > 0 && !isParticipant(participants, { fromAddr })
   return {
     id,
     inboxId: inbox.id,
@@ -252,7 +266,7 @@ function messageRow(
       date: now,
       results: read.results,
     }),
-    fromAddr: parsed.from?.address ?? arrival.mailFrom,
+    fromAddr,
     toAddr: inbox.address,
     headerTo: addressesOf(parsed.to),
     deliveryRole: roleOf(recipient, to, cc),
@@ -267,6 +281,9 @@ function messageRow(
     authentication: JSON.stringify(authentication),
     createdAt,
     readingId: rawId,
+    fromProven: fromProven === null ? null : Number(fromProven),
+    isNewInThread: isNewInThread ? 1 : 0,
+    autoReplyReason: null,
   }
 }
 

@@ -10,9 +10,21 @@ import { otpName, type ToldRow } from '../../store/told-messages.ts'
 
 /** What stands in the row; of a message that came before it was kept there, what is found now. */
 export async function extractionOf(
-  row: Pick<WholeMessage, 'direction' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
+  row: Pick<WholeMessage, 'direction' | 'verdict' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
 ): Promise<Extraction> {
   if (row.direction === 'outbound') return nothing
+  const extraction = await wholeExtraction(row)
+  return row.verdict === 'clean' ? extraction : withoutWaysIn(extraction)
+}
+
+/** An agent uses a code or a link to sign in at once, so none is offered where somebody may have forged it. */
+function withoutWaysIn<Found extends Extraction>(extraction: Found): Found {
+  return { ...extraction, otp: null, oneTime: null }
+}
+
+async function wholeExtraction(
+  row: Pick<WholeMessage, 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
+): Promise<Extraction> {
   if (row.extracted === null) {
     const { extract } = await import('../../reading/extraction.ts')
     return extract({ subject: row.subject, text: row.bodyText, html: row.bodyHtml })
@@ -47,9 +59,10 @@ export function extractionWithin(row: ToldRow): Extraction & {
   const isTrimmed = row.extractedBegin?.startsWith('{"replyText":null,"isTrimmed":true')
   const end = row.extractedEnd ?? ''
   const kept = JSON.parse(`{${end.slice(end.lastIndexOf(otpName) + 1)}`) as KeptExtraction
-  return {
+  const found = {
     replyText: begun === undefined ? textOf(row, isTrimmed) : (JSON.parse(`"${begun}"`) as string),
     ...foundIn(kept),
     isReplyCut: begun === undefined ? undefined : begin.length === row.extractedBegin?.length,
   }
+  return row.verdict === 'clean' ? found : withoutWaysIn(found)
 }

@@ -17,6 +17,7 @@ import { attachmentsPresenter } from './attachment-text.ts'
 import { readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
+import { autoReplyReasonOf, isFromProven, readAuthentication, warningsOf } from './trust.ts'
 
 async function present(
   row: ListedMessageRow,
@@ -52,8 +53,12 @@ async function present(
     status: row.status as Message['status'],
     category: row.category as Message['category'],
     autoReplyable: row.autoReplyable === 1,
+    autoReplyReason: autoReplyReasonOf(row),
     verdict: row.verdict as Message['verdict'],
     authentication: readAuthentication(row.authentication),
+    fromProven: isFromProven(row),
+    isNewInThread: row.isNewInThread === 1,
+    warnings: warningsOf(row),
     ...(await extractionOf(row)),
     parseProblems: readList<string>(row.parseProblems),
     createdAt: row.createdAt,
@@ -65,18 +70,6 @@ function listedTo({ headerTo, toAddr, direction, isCut }: ListedMessageRow): str
   const addresses = listedAddresses(headerTo)
   // The last one may be half of one.
   return isCut && headerTo.length >= limits.listedTextLength ? addresses.slice(0, -1) : addresses
-}
-
-/** Each result that a row has had: three checks of seven outcomes, so there are few. */
-const authentications = new Map<string, Message['authentication']>()
-
-function readAuthentication(json: string): Message['authentication'] {
-  let read = authentications.get(json)
-  if (!read) {
-    read = JSON.parse(json) as Message['authentication']
-    authentications.set(json, read)
-  }
-  return read
 }
 
 /** Rows as the API shows them, with URLs that are good for an hour from now. */

@@ -1,14 +1,12 @@
-import { limits } from '../../base/limits.ts'
-import { normaliseAddress } from '../../mail/address/address.ts'
-import { listedAddresses } from '../../mail/header/mailbox.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import { bareSubject } from '../../mail/quote/subject.ts'
 import type { Reading } from '../../reading/reading.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findThreadIdByMessageId, listThreadCorrespondents } from '../../store/messages.ts'
+import { findThreadIdByMessageId } from '../../store/messages.ts'
 import type { ThreadRow } from '../../store/tables.ts'
 import { findThread, findThreadOfConversation } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
+import { isParticipant, participantsOf } from './participants.ts'
 
 /** A message that has come. */
 interface Come {
@@ -53,6 +51,7 @@ export async function findOrMakeThread(
       lastMessageAt: createdAt,
       createdAt,
       conversation: reading.message.conversation?.id ?? null,
+      participants: '[]',
     }
     threads.begun.set(begun.id, begun)
     return begun
@@ -93,12 +92,5 @@ async function findConversation(
   if (!conversation?.isReply || inReplyTo.length > 0 || references.length > 0 || !from) return undefined
   const thread = await findThreadOfConversation(db, inboxId, conversation.id)
   if (!thread || bareSubject(thread.subject) !== bareSubject(subject)) return undefined
-  const author = normaliseAddress(from.address)
-  const people = await listThreadCorrespondents(db, thread.id, limits.replyParticipants)
-  const tookPart = people.some(({ fromAddr, headerTo, cc }) =>
-    [fromAddr, ...listedAddresses(headerTo ?? ''), ...(JSON.parse(cc) as string[])].some(
-      address => author !== undefined && normaliseAddress(address) === author,
-    ),
-  )
-  return tookPart ? thread : undefined
+  return isParticipant(await participantsOf(db, thread), { fromAddr: from.address }) ? thread : undefined
 }

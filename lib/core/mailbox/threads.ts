@@ -7,7 +7,6 @@ import { countInScope } from '../../store/inboxes.ts'
 import { listThreadMessages } from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
 import { searchThreads } from '../../store/search/search.ts'
-import type { ThreadRow } from '../../store/tables.ts'
 import * as threads from '../../store/threads.ts'
 import type { App, Desk } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -15,8 +14,9 @@ import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { presentMessages } from './messages.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present({ conversation: _conversation, ...row }: ThreadRow): MessageThread {
-  return { ...row, isRead: row.isRead === 1 }
+function present(row: threads.ListedThreadRow): MessageThread {
+  const { id, inboxId, subject, isRead, messageCount, lastMessageAt, createdAt } = row
+  return { id, inboxId, subject, isRead: isRead === 1, messageCount, lastMessageAt, createdAt }
 }
 
 export async function getThread(app: Desk, caller: Caller, id: string): Promise<MessageThread> {

@@ -1,5 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
+import { domainOf, normaliseAddress, normaliseMailDomain } from '../../mail/address/address.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { type ListedMessageRow, newestFirst } from '../../store/listed-messages.ts'
 import { listShownMessages } from '../../store/messages.ts'
@@ -21,8 +22,10 @@ export interface Awaited {
   readonly subject?: string | undefined
   /** An instant: mail after it counts, also when it is there already. Without it only mail that comes from now on. */
   readonly after?: string | undefined
-  /** Also what a scanner found to be malicious, which an agent should not read unasked. */
+  /** Whether mail in which a scanner found a virus counts as well. */
   readonly includeMalicious?: boolean | undefined
+  /** Whether mail counts as well whose author is not proven to be the one that `from` asks for. */
+  readonly unproven?: boolean | undefined
 }
 
 /**
@@ -39,15 +42,16 @@ export async function waitForMessages(
   signal: AbortSignal,
 ): Promise<WaitAnswer> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  const { includeMalicious = false, ...asked } = awaited
-  const exceptCategory = includeMalicious ? undefined : 'malicious'
-  const filter = { ...readFilter(asked), direction: 'inbound', exceptCategory }
-  const waiter = app.waiters.wait({ caller, inboxId: inbox.id, takes: takerOf(filter), signal })
+  const { includeMalicious = false, unproven = false, ...asked } = awaited
+  const exceptCategories = includeMalicious ? ['spam'] : ['spam', 'malicious']
+  const filter = { ...readFilter(asked), direction: 'inbound', exceptCategories }
+  const takes = takerOf(filter, unproven)
+  const waiter = app.waiters.wait({ caller, inboxId: inbox.id, takes, signal })
   try {
     await waiter.ready
     // Looked for after what comes is watched for, so that nothing comes in between.
     if (filter.after !== undefined) {
-      const rows = await findThere(app, { podId: inbox.podId, inboxId: inbox.id }, filter)
+      const rows = await findThere(app, { podId: inbox.podId, inboxId: inbox.id }, filter, takes)
       if (rows.length > 0) return { data: await presentMessages(app, rows) }
     }
     return await waiter.arrived(timeoutMs)
@@ -56,23 +60,41 @@ export async function waitForMessages(
   }
 }
 
+/** Whether a message is one that is waited for. */
+type Takes = (message: MessageRow) => boolean
+
 /**
  * The oldest that are there after `filter.after`, newest first: who goes on after the first of them is told of all. Also those that the
  * search does not know yet, for nothing would look for them again.
  */
-async function findThere(app: App, scope: Scope, filter: SearchFilter): Promise<ListedMessageRow[]> {
+async function findThere(
+  app: App,
+  scope: Scope,
+  filter: SearchFilter,
+  takes: Takes,
+): Promise<ListedMessageRow[]> {
   const db = app.store.read
-  // Read first: what leaves it meanwhile is in the index.
-  const waiting = await findUnindexed(db, scope, filter)
-  const indexed = await searchEarliest(db, scope, filter, limits.pageSizeMax)
-  const dated = new Map([...waiting, ...indexed].map(({ id, createdAt }) => [id, createdAt]))
-  const earliest = [...dated.keys()].sort((a, b) => (dated.get(a)! < dated.get(b)! ? -1 : 1))
-  return newestFirst(await listShownMessages(db, earliest.slice(0, limits.pageSizeMax)))
+  for (let { after } = filter; ; ) {
+    // Read first: what leaves it meanwhile is in the index.
+    const waiting = await findUnindexed(db, scope, { ...filter, after }, takes)
+    const indexed = await searchEarliest(db, scope, { ...filter, after }, limits.pageSizeMax)
+    const dated = new Map([...waiting, ...indexed].map(({ id, createdAt }) => [id, createdAt]))
+    const earliest = [...dated.keys()].sort((a, b) => (dated.get(a)! < dated.get(b)! ? -1 : 1))
+    const ids = earliest.slice(0, limits.pageSizeMax)
+    // The index does not know whose author is proven.
+    const found = (await listShownMessages(db, ids)).filter(takes)
+    if (found.length > 0 || indexed.length < limits.pageSizeMax) return newestFirst(found)
+    after = dated.get(ids.at(-1)!)
+  }
 }
 
 /** Of what matches and is not in the index yet as much as one answer may have, or all of it, oldest first. */
-async function findUnindexed(db: Db, scope: Scope, filter: SearchFilter): Promise<MessageRow[]> {
-  const takes = takerOf(filter)
+async function findUnindexed(
+  db: Db,
+  scope: Scope,
+  filter: SearchFilter,
+  takes: Takes,
+): Promise<MessageRow[]> {
   const found: MessageRow[] = []
   for (let { after } = filter; ; ) {
     const page = await listEarliestWaiting(db, scope, { ...filter, after })
@@ -82,20 +104,41 @@ async function findUnindexed(db: Db, scope: Scope, filter: SearchFilter): Promis
   }
 }
 
-/** Whether a message is one that the filter would find, without a search. */
-function takerOf({ from, subject, after, exceptCategory }: SearchFilter): (message: MessageRow) => boolean {
+/** Whether a message is one that the filter would find, without a search, and that a proven author wrote. */
+function takerOf(
+  { from, subject, after, exceptCategories = [] }: SearchFilter,
+  isUnprovenTaken: boolean,
+): Takes {
   const isAsked = (text: string | undefined) => text !== undefined && text.trim() !== ''
   const sender = isAsked(from) ? readPhrase(from!) : undefined
+  const isAuthor = isAsked(from) && !isUnprovenTaken ? provenAuthor(from!.trim()) : () => true
   const terms = isAsked(subject) ? readTerms(subject!) : []
   // What has no word in it finds nothing.
   if ((isAsked(from) && !sender) || (isAsked(subject) && terms.length === 0)) return () => false
   return message => {
     if (after !== undefined && message.createdAt <= after) return false
-    if (exceptCategory !== undefined && message.category === exceptCategory) return false
+    if (exceptCategories.includes(message.category)) return false
+    if (!isAuthor(message)) return false
     if (!sender && terms.length === 0) return true
     const tokens = tokensOf(message)
     if (sender && !holdsPhrase(tokens.from, sender)) return false
     return terms.every(term => holdsPhrase(tokens.subject, term) !== term.isExcluded)
+  }
+}
+
+/**
+ * Whether a proven author is the one that is asked for: an address is that address, and a domain that domain or one below it. A
+ * stranger who proves a domain of their own may put any address into a display name or a local part.
+ */
+function provenAuthor(from: string): Takes {
+  const address = normaliseAddress(from)
+  const domain = from.includes('.') ? normaliseMailDomain(from.replace(/^@/, '')) : undefined
+  return message => {
+    if (message.fromProven === 0) return false
+    const author = normaliseAddress(message.fromAddr)
+    if (address !== undefined) return author === address
+    if (domain === undefined) return true
+    return author !== undefined && `.${domainOf(author)}`.endsWith(`.${domain}`)
   }
 }
 

@@ -3,7 +3,7 @@ import { invalidRequest, Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseRecipient, writtenAddress } from '../../mail/address/address.ts'
 import { readMailbox } from '../../mail/header/mailbox.ts'
 import type { SendRequest } from '../../model/send.ts'
-import type { Correspondents } from './correspondents.ts'
+import { type Derived, nobody } from './correspondents.ts'
 import type { Person } from './person.ts'
 
 /** Whom a request names itself. */
@@ -73,18 +73,14 @@ export function requireKnownAddress(text: string, path: string): string {
   throw invalidRequest(`body${path}`, 'must be one email address: a star is no pattern here')
 }
 
-/** A reply: who took part in what it answers, and whether it goes to all of them. */
-export interface Reply {
-  readonly correspondents: Correspondents
-  readonly isToAll: boolean
-}
-
 /**
- * Whom a message goes to: whom its request names and, of a reply, whom that leaves to what is answered.
+ * Chooses whom a message goes to. An explicit `to` is taken as it stands; without one, a reply goes where the answered message
+ * leads. Nobody gets two copies, and nobody in bcc a visible one.
  * @param sender the inbox's own address
+ * @param derived undefined unless the message is a reply
  * @throws Problem `invalid_request` for nobody or too many; `recipient_is_sender`
  */
-export function chooseAddressees(named: Named, sender: string, reply: Reply | undefined): Addressees {
+export function chooseAddressees(named: Named, sender: string, derived: Derived | undefined): Addressees {
   const taken = new Set<string>()
   const written = new Map<string, string>()
   const once = (people: readonly Person[]) =>
@@ -93,24 +89,25 @@ export function chooseAddressees(named: Named, sender: string, reply: Reply | un
       if (as !== address) written.set(address, as)
       return taken.add(address)
     })
-  const wanted = reply ? complete(named, reply) : named
+  const isHidden = ({ address }: Person) => named.bcc.some(one => one.address === address)
+  const added = named.to.length === 0 ? (derived ?? nobody) : nobody
   const addressees = {
-    to: once(wanted.to),
-    cc: once(wanted.cc),
+    to: once([...named.to, ...added.to]),
+    cc: once([...named.cc, ...added.cc.filter(person => !isHidden(person))]),
     bcc: once(named.bcc),
     replyTo: named.replyTo,
   }
   const all = [...taken]
   if (addressees.to.length === 0) {
-    const why = reply
-      ? 'is required: what is answered names nobody else whom a reply could go to'
+    const why = derived
+      ? 'is required: the answered message names nobody else whom a reply could go to'
       : 'is required unless this is a reply'
     throw invalidRequest('body/to', why)
   }
   if (all.length > limits.sendRecipients) {
     throw invalidRequest(
       '',
-      `A message goes to at most ${limits.sendRecipients} recipients, and this one would go to ${all.length}${reply ? '; say in to whom the reply is for, without replyAll' : ''}`,
+      `A message goes to at most ${limits.sendRecipients} recipients, and this one would go to ${all.length}`,
     )
   }
   const self = all.find(address => baseAddress(address) === sender)
@@ -118,23 +115,4 @@ export function chooseAddressees(named: Named, sender: string, reply: Reply | un
     throw new Problem('recipient_is_sender', `An inbox can't send to itself (${self}).`, { recipient: self })
   }
   return { ...addressees, all, written }
-}
-
-/**
- * Where a reply goes: without a `to`, to whom the answered message wants it; with one of those people, to all of them
- * where the inbox was only copied; and else as its request says. Who is to get a blind copy gets no other.
- */
-function complete(named: Named, { correspondents, isToAll }: Reply): Pick<Named, 'to' | 'cc'> {
-  const { main, copied, others, isInboxCopied } = correspondents
-  const theirs = [...main, ...copied]
-  const isIn = (list: readonly Person[], { address }: Person) => list.some(one => one.address === address)
-  const isCompleted =
-    named.to.length === 0 || (isInboxCopied && named.to.every(person => isIn(theirs, person)))
-  const added = [...(isCompleted ? copied : isToAll ? theirs : []), ...(isToAll ? others : [])]
-  return {
-    to: isCompleted
-      ? main.map(one => named.to.find(({ address, name }) => address === one.address && name !== '') ?? one)
-      : named.to,
-    cc: [...named.cc, ...added.filter(person => !isIn(named.bcc, person))],
-  }
 }

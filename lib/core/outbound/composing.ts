@@ -16,6 +16,7 @@ import type { App } from '../app/app.ts'
 import { dkimSigner } from '../domains/keys.ts'
 import { findHolder } from '../domains/usable.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
+import { participantsOf, withMessage, writeParticipants } from '../mailbox/participants.ts'
 import type { Addressees } from './addressees.ts'
 
 /** Who signs what is sent from this address: the keys of its domain. */
@@ -118,10 +119,16 @@ export async function writeOutgoing(
     authentication: JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' }),
     createdAt,
     readingId: id,
+    fromProven: null,
+    isNewInThread: null,
+    autoReplyReason: null,
   }
   await insertReading(db, { id, ...reading })
-  if (outgoing.thread) await addMessageToThread(db, threadId, { createdAt, isRead: true })
-  else await insertUncountedThreads(db, [beginningThread(threadId, outgoing, createdAt)])
+  const { thread } = outgoing
+  const before = thread ? await participantsOf(db, thread) : new Set<string>()
+  const participants = writeParticipants(withMessage(before, row))
+  if (thread) await addMessageToThread(db, threadId, { createdAt, isRead: true, participants })
+  else await insertUncountedThreads(db, [{ ...beginningThread(threadId, outgoing, createdAt), participants }])
   const attachmentBytes = outgoing.attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   await insertMessage(db, { row, inbox, attachmentBytes, storedBytes: raw?.sizeBytes ?? 0 })
   const deliveries = addressees.all.map(recipient => ({
@@ -142,7 +149,11 @@ function addressesOf(people: readonly Mailbox[]): string[] {
   return people.map(({ address }) => address)
 }
 
-function beginningThread(id: string, { inbox, subject }: Outgoing, createdAt: string): ThreadRow {
+function beginningThread(
+  id: string,
+  { inbox, subject }: Outgoing,
+  createdAt: string,
+): Omit<ThreadRow, 'participants'> {
   const inboxId = inbox.id
   return {
     id,

@@ -1,23 +1,21 @@
 import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseAddress, writtenAddress } from '../../mail/address/address.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { MessageRow } from '../../store/tables.ts'
+import type { Participants } from '../mailbox/participants.ts'
 import type { Person } from './person.ts'
 
-/** Who took part in a message that is answered: others wrote it, so nothing here is trusted to be an address, or few. */
-export interface Correspondents {
-  /** Whom a reply is written to. */
-  readonly main: readonly Person[]
-  /** Who gets a copy of every reply. */
-  readonly copied: readonly Person[]
-  /** Who gets a copy of a reply to all, besides. */
-  readonly others: readonly Person[]
-  /** Whether the inbox was only copied, and a reply to one of these people is one to all of them. */
-  readonly isInboxCopied: boolean
+/** Whom a reply reaches when its request names nobody in `to`. */
+export interface Derived {
+  readonly to: readonly Person[]
+  readonly cc: readonly Person[]
+  /** Addresses that the answered message names and that are left out, because they are no participants of the thread. */
+  readonly notIncluded: readonly string[]
 }
 
-/** Of a thread that has no message any more. */
-export const nobody: Correspondents = { main: [], copied: [], others: [], isInboxCopied: false }
+/** For a thread that has no message left. */
+export const nobody: Derived = { to: [], cc: [], notIncluded: [] }
 
 type Answered = Pick<
   MessageRow,
@@ -25,17 +23,48 @@ type Answered = Pick<
 >
 
 /**
- * A reply goes to whom Reply-To names, else to the author (RFC 5322 §3.6.3). Where the inbox was copied (`deliveryRole` cc) it
- * goes to whom the message was written to, and copies who wrote it. After a message of our own it goes to that one's
- * recipients. The inbox itself is never among them, whatever a stranger writes into Reply-To or To.
+ * Derives the recipients of a reply from the message that it answers: Reply-To, else the author (RFC 5322 §3.6.3); if the inbox
+ * was only copied (`deliveryRole` cc), the people in To, with a copy to the author. After a message of our own: its recipients.
+ * The inbox itself is never among them. A stranger wrote that header, so a reply by thread reaches participants only, and
+ * what a header names is few.
  * @param self the inbox's own address
+ * @param participants null if the request names the answered message itself
+ * @throws Problem `too_many_recipients`
  */
-export function correspondentsOf(answered: Answered, self: string): Correspondents {
-  const names = (answered.addressNames === null ? {} : JSON.parse(answered.addressNames)) as Record<
-    string,
-    string
-  >
-  const people = (addresses: readonly string[]): Person[] =>
+export function deriveRecipients(
+  answered: Answered,
+  self: string,
+  { isToAll, participants }: { readonly isToAll: boolean; readonly participants: Participants | null },
+): Derived {
+  const people = peopleOf(answered, self)
+  const to = people(answered.headerTo === null ? [] : listedAddresses(answered.headerTo))
+  const cc = isToAll ? people(JSON.parse(answered.cc) as string[]) : []
+  if (answered.direction === 'outbound') {
+    return { to: to.length > 0 ? to : people([answered.toAddr]), cc, notIncluded: [] }
+  }
+  const author = people([answered.fromAddr])
+  const askedFor = people(listedAddresses(answered.replyTo ?? ''))
+  const writers = askedFor.length > 0 ? askedFor : author
+  const isInboxCopied = answered.deliveryRole === 'cc' && to.length > 0
+  const wanted = isInboxCopied
+    ? { main: to, others: [...writers, ...cc] }
+    : { main: writers, others: isToAll ? [...to, ...cc] : [] }
+  const mayReach = ({ address }: Person) => participants === null || participants.has(address)
+  const main = wanted.main.filter(mayReach)
+  const others = wanted.others.filter(mayReach)
+  // An agent that answers a participant reaches a participant, whatever the header asks for.
+  const derived =
+    main.length > 0 ? { to: main, cc: others } : { to: others.length > 0 ? others : author, cc: [] }
+  requireFew([...derived.to, ...derived.cc], isToAll)
+  const included = new Set([...derived.to, ...derived.cc].map(({ address }) => address))
+  const named = new Set([...wanted.main, ...wanted.others].map(({ address }) => address))
+  return { ...derived, notIncluded: [...named].filter(address => !included.has(address)) }
+}
+
+/** Reads addresses of the answered message with the names that it gives them, without the inbox's own. */
+function peopleOf({ addressNames }: Answered, self: string): (addresses: readonly string[]) => Person[] {
+  const names = (addressNames === null ? {} : JSON.parse(addressNames)) as Record<string, string>
+  return addresses =>
     addresses.flatMap(text => {
       const address = normaliseAddress(text)
       if (address === undefined || baseAddress(address) === self) return []
@@ -43,15 +72,12 @@ export function correspondentsOf(answered: Answered, self: string): Corresponden
       const shown = name.slice(0, limits.displayNameLength).toWellFormed()
       return [{ address, name: shown, written: writtenAddress(text) }]
     })
-  const cc = people(JSON.parse(answered.cc) as string[])
-  const to = people(answered.headerTo === null ? [] : listedAddresses(answered.headerTo))
-  if (answered.direction === 'outbound') {
-    const main = to.length > 0 ? to : people([answered.toAddr])
-    return { main, copied: [], others: cc, isInboxCopied: false }
-  }
-  const asked = people(listedAddresses(answered.replyTo ?? ''))
-  const writers = asked.length > 0 ? asked : people([answered.fromAddr])
-  return answered.deliveryRole === 'cc' && to.length > 0
-    ? { main: to, copied: writers, others: cc, isInboxCopied: true }
-    : { main: writers, copied: [], others: [...to, ...cc], isInboxCopied: false }
+}
+
+function requireFew(people: readonly Person[], isToAll: boolean): void {
+  const count = new Set(people.map(({ address }) => address)).size
+  const limit = isToAll ? limits.derivedRecipientsOfAll : limits.derivedRecipients
+  if (count <= limit) return
+  const message = `The answered message asks for ${count} recipients, and a reply ${isToAll ? 'to all ' : ''}reaches at most ${limit} that a message names. Nothing was sent. List the recipients that you want in \`to\`.`
+  throw new Problem('too_many_recipients', message, { count, limit })
 }

@@ -5,15 +5,15 @@ import { listedAddresses } from '../../mail/header/mailbox.ts'
 import { putContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
-import { listThreadCorrespondents } from '../../store/messages.ts'
+import { listThreadAuthors } from '../../store/messages.ts'
 import { findSendingFacts } from '../../store/sending.ts'
 import type { InboxRow } from '../../store/tables.ts'
-import { addUsage, addUsages } from '../../store/usage.ts'
+import { addUsages } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, requireAccess } from '../app/caller.ts'
 import { requireSendingDomain } from '../domains/usable.ts'
 import { askedOfRules, requirePermittedBy } from '../policy/check.ts'
-import { nextDay, secondsUntil, utcDay, utcMonth } from '../quota/period.ts'
+import { nextDay, nextHour, secondsUntil, utcDay, utcHour, utcMonth } from '../quota/period.ts'
 import { coldLimit, requireReplyToAllowed } from '../quota/plan.ts'
 import type { Addressees } from './addressees.ts'
 import { requireNoReplyLoop } from './loop.ts'
@@ -52,7 +52,7 @@ export async function requireSendable(
 /**
  * Counts a send against the limits, in its write, so that two at once can't both take the last place.
  * @param answeredThreadId the thread that it is a reply in
- * @throws Problem `reply_loop`, `cold_outreach_limit`
+ * @throws Problem `reply_loop`, `cold_outreach_limit`, `sending_limit`
  */
 export async function takeSendPlaces(
   app: App,
@@ -64,21 +64,21 @@ export async function takeSendPlaces(
   if (answeredThreadId !== undefined) await requireNoReplyLoop(app, db, answeredThreadId, all)
   const now = app.clock.now()
   const cold = await countStrangers(db, inbox, all, answeredThreadId, now)
-  const sent = { subject: inbox.id, kind: 'messages', period: utcMonth(now), count: 1 }
-  if (cold === 0) {
-    await addUsage(db, sent)
-    return
-  }
-  const strangers = { subject: inbox.id, kind: 'cold', period: utcDay(now), count: cold }
-  const [counted = 0] = await addUsages(db, [strangers, sent])
+  const subject = inbox.id
+  const [written = 0, , strangers = 0] = await addUsages(db, [
+    { subject, kind: 'recipients', period: utcHour(now), count: all.length },
+    { subject, kind: 'messages', period: utcMonth(now), count: 1 },
+    ...(cold > 0 ? [{ subject, kind: 'cold', period: utcDay(now), count: cold }] : []),
+  ])
+  const hourly = app.config.sending.recipients_per_inbox_hour
+  if (written > hourly) throw overHourlyLimit(hourly, written - all.length, now)
   const limit = coldLimit(app, inbox, now)
-  if (limit > 0 && counted > limit) throw overLimit(limit, counted - cold, now)
+  if (limit > 0 && strangers > limit) throw overLimit(limit, strangers - cold, now)
 }
 
 /**
  * Counts the strangers among the recipients of a send, in the write that sends it, and makes all of them acquaintances.
- * A stranger never wrote to this inbox and was never written to by it, is no inbox here, and took no part in the thread
- * that is answered.
+ * A stranger never wrote to this inbox and was never written to by it, and is no inbox here.
  */
 async function countStrangers(
   db: WriteDb,
@@ -89,6 +89,16 @@ async function countStrangers(
 ): Promise<number> {
   const unknown = await putContacts(db, inbox.id, recipients, now.toISOString())
   return unknown.length === 0 ? 0 : countCold(db, unknown, answeredThreadId)
+}
+
+function overHourlyLimit(limit: number, used: number, now: Date): Problem {
+  const resets = nextHour(now)
+  const message = `This inbox may write to ${limit} recipients an hour and has written to ${used} in this one. Nothing was sent. The operator can raise sending.recipients_per_inbox_hour.`
+  return new Problem('sending_limit', message, {
+    limit,
+    resetsAt: resets.toISOString(),
+    retryAfterSeconds: secondsUntil(resets, now),
+  })
 }
 
 function overLimit(limit: number, used: number, now: Date): Problem {
@@ -115,10 +125,10 @@ async function countCold(
   const foreign = unknown.filter(each => !ours.has(each) && !ours.has(baseAddress(each)))
   if (foreign.length === 0 || answeredThreadId === undefined) return foreign.length
   const answered = new Set<string | undefined>()
-  for (const row of await listThreadCorrespondents(db, answeredThreadId, limits.replyParticipants)) {
-    const cc = JSON.parse(row.cc) as string[]
-    const [to, replyTo] = [listedAddresses(row.headerTo ?? ''), listedAddresses(row.replyTo ?? '')]
-    for (const address of [row.fromAddr, ...replyTo, ...to, ...cc]) {
+  for (const row of await listThreadAuthors(db, answeredThreadId, limits.replyParticipants)) {
+    // To and Cc do not count: whoever writes them may name anybody. Nor does a Reply-To of several.
+    const replyTo = listedAddresses(row.replyTo ?? '')
+    for (const address of [row.fromAddr, ...(replyTo.length === 1 ? replyTo : [])]) {
       answered.add(normaliseAddress(address))
     }
   }

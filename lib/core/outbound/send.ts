@@ -7,9 +7,9 @@ import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { ForwardRequest, SendRequest, SendResult } from '../../model/send.ts'
 import type { Composition } from '../../rendering/composition.ts'
-import type { WriteDb } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { leaveInserts } from '../../store/dialect/left-rows.ts'
-import { findAnsweredMessage, findLastMessage } from '../../store/messages.ts'
+import { type AnswerableRow, findWholeMessage, listAnswerable } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
 import { findThread } from '../../store/threads.ts'
@@ -18,11 +18,12 @@ import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage, requireReachable } from '../app/reach.ts'
 import { inServerTime } from '../app/server-time.ts'
+import { isParticipant, type Participants, participantsOf } from '../mailbox/participants.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
-import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
+import { chooseAddressees, readNamed } from './addressees.ts'
 import { countOutgoing, type Outgoing, signerOf, writeOutgoing } from './composing.ts'
-import { correspondentsOf, nobody } from './correspondents.ts'
+import { type Derived, deriveRecipients, nobody } from './correspondents.ts'
 import { type Forwarded, type Forwarding, openForwarded } from './forwarded.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
 import type { Person } from './person.ts'
@@ -92,9 +93,11 @@ export async function forwardMessage(
 /** What is sent: what the client asks for, and the message that it answers or passes on. */
 interface Sending {
   readonly request: SendRequest
-  /** Of a reply without it, the thread says. */
+  /** The message that the request names as the answered one; without it the thread decides. */
   readonly answers?: string
   readonly forwards?: Forwarding
+  /** The derived recipients that somebody saw and agreed to: the message reaches them or nobody. */
+  readonly expected?: Derived | undefined
 }
 
 async function sendOnce(
@@ -143,9 +146,9 @@ async function sendFrom(
   remembering: Remembering,
 ): Promise<SendResult> {
   const { request } = sending
-  const named = readNamed(request)
-  const reply = await findReply(app, caller, inbox, sending)
-  const addressees = chooseAddressees(named, inbox.address, reply)
+  const reply = await findReply(app.store.read, caller, inbox, sending)
+  requireExpected(sending, reply)
+  const addressees = chooseAddressees(readNamed(request), inbox.address, reply?.derived)
   await requireSendable(app, app.store.read, caller, inbox, addressees)
   const forwarded = sending.forwards && (await openForwarded(app, caller, sending.forwards))
   const attachments = [...readAttachments(request.attachments ?? []), ...(forwarded?.attachments ?? [])]
@@ -172,6 +175,7 @@ async function sendFrom(
     },
     text: request.body,
     html: request.bodyHtml,
+    format: request.bodyFormat ?? 'auto',
     quoted: quotedBy(request, reply?.parent),
     forwarded: forwarded?.below ?? null,
     signer: await signerOf(app, inbox.address, date),
@@ -198,10 +202,12 @@ async function sendFrom(
     if (reply && !thread) throw noSuchThread()
     const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread, date))
     await requireSendable(app, db, caller, sender, addressees)
+    if (sending.expected) requireExpected(sending, await findReply(db, caller, inbox, sending))
     return { sender, thread }
   }
   const { isOrderless = false } = remembering
-  return queueMessage(app, caller, { message, ...composed }, permit, {
+  const notIncluded = reply?.derived.notIncluded ?? []
+  return queueMessage(app, caller, { message, notIncluded, ...composed }, permit, {
     ...remembering,
     isOrderless: isOrderless && reply === undefined,
   })
@@ -219,6 +225,8 @@ export interface Ready {
   readonly raw: Buffer
   /** The DKIM-Signature fields, which stand before `raw`. */
   readonly signature: Buffer
+  /** Addresses that the answered message names and that a derived reply leaves out. */
+  readonly notIncluded: readonly string[]
 }
 
 /**
@@ -229,7 +237,7 @@ export interface Ready {
 export async function queueMessage(
   app: App,
   caller: Caller,
-  { message, raw, signature }: Ready,
+  { message, raw, signature, notIncluded }: Ready,
   permit: (db: WriteDb) => Promise<Permitted>,
   { remember, names = [], isOrderless = false }: Remembering,
 ): Promise<SendResult> {
@@ -252,7 +260,16 @@ export async function queueMessage(
       { id: rawId, sizeBytes },
     )
     const providerMessageId = message.rfcMessageId
-    const sent: SendResult = { messageId: id, threadId, providerMessageId, status: 'pending' }
+    const sent: SendResult = {
+      messageId: id,
+      threadId,
+      providerMessageId,
+      status: 'pending',
+      to: addressesOf(addressees.to),
+      cc: addressesOf(addressees.cc),
+      bcc: addressesOf(addressees.bcc),
+      notIncluded: [...notIncluded],
+    }
     await remember(db, sent)
     return sent
   }
@@ -278,32 +295,78 @@ function asWritten({ address, name, written = address }: Person): Mailbox {
   return { address: written, name }
 }
 
-interface Answering extends Reply {
+function addressesOf(people: readonly Person[]): string[] {
+  return people.map(person => asWritten(person).address)
+}
+
+/** What a reply answers, and whom that leads it to. */
+interface Answering {
   readonly thread: ThreadRow
   /** The message that the reply comes after, and quotes. */
   readonly parent: WholeMessage | undefined
+  /** Nobody if the request names recipients itself. */
+  readonly derived: Derived
 }
 
-/** What is answered. @throws Problem `not_found` for a thread of another inbox, or a message that is gone */
-async function findReply(
-  app: App,
+/** What is answered. @throws Problem `not_found` for a thread of another inbox, or a message that is gone; `too_many_recipients` */
+export async function findReply(
+  db: Db,
   caller: Caller,
-  inbox: InboxRow,
-  { request, answers }: Sending,
+  inbox: Pick<InboxRow, 'id' | 'address'>,
+  {
+    request,
+    answers,
+  }: { readonly request: Pick<SendRequest, 'threadId' | 'to' | 'replyAll'>; readonly answers?: string },
 ): Promise<Answering | undefined> {
   const isToAll = request.replyAll ?? false
   if (request.threadId === undefined) {
     if (isToAll) throw invalidRequest('body/replyAll', 'is for replies: it needs a threadId')
     return undefined
   }
-  const db = app.store.read
   const thread = await getThreadRow(db, caller, request.threadId)
   if (thread.inboxId !== inbox.id) throw noSuchThread()
-  const named = answers === undefined ? undefined : await getWholeMessage(db, caller, answers)
-  const parent = named ?? (await findLastMessage(db, thread.id))
-  const answered = named ?? (await findAnsweredMessage(db, thread.id))
-  const correspondents = answered ? correspondentsOf(answered, inbox.address) : nobody
-  return { thread, parent, correspondents, isToAll }
+  const isNamed = request.to !== undefined && request.to.length > 0
+  const derive = (message: WholeMessage, participants: Participants | null) =>
+    isNamed ? nobody : deriveRecipients(message, inbox.address, { isToAll, participants })
+  if (answers !== undefined) {
+    const parent = await getWholeMessage(db, caller, answers)
+    return { thread, parent, derived: derive(parent, null) }
+  }
+  const participants = await participantsOf(db, thread)
+  const { parentId, answeredId } = chooseAnswered(await listAnswerable(db, thread.id), participants)
+  const parent = parentId === undefined ? undefined : await findWholeMessage(db, parentId)
+  const answered =
+    answeredId === parentId || answeredId === undefined ? parent : await findWholeMessage(db, answeredId)
+  return { thread, parent, derived: answered ? derive(answered, participants) : nobody }
+}
+
+/**
+ * Chooses the messages of a thread that a reply by thread comes after (the newest of ours or of a participant) and answers (the
+ * newest that a participant wrote in person, else our own newest). Anyone who knows a Message-ID can write into a thread,
+ * so what others wrote is passed over as long as there is anything else.
+ * @param rows newest first
+ */
+function chooseAnswered(
+  rows: readonly AnswerableRow[],
+  participants: Participants,
+): { readonly parentId: string | undefined; readonly answeredId: string | undefined } {
+  const ours = rows.filter(row => row.direction === 'outbound')
+  const theirs = rows.filter(row => row.direction === 'inbound' && isParticipant(participants, row))
+  const clean = theirs.filter(row => row.verdict === 'clean')
+  const answered = clean.find(row => row.category === 'personal') ?? ours[0] ?? clean[0] ?? theirs[0]
+  const parent = rows.find(row => row.direction === 'outbound' || clean.includes(row)) ?? answered ?? rows[0]
+  return { parentId: parent?.id, answeredId: answered?.id }
+}
+
+/** @throws Problem `recipients_changed` if a reply would now reach others than those that were agreed to */
+function requireExpected({ expected }: Sending, reply: Answering | undefined): void {
+  if (!expected) return
+  const now = reply?.derived ?? nobody
+  const listed = ({ to, cc }: Derived) => ({ to: addressesOf(to), cc: addressesOf(cc) })
+  const compared = ({ to, cc }: Derived) =>
+    JSON.stringify([to, cc].map(people => people.map(({ address }) => address).toSorted()))
+  if (compared(expected) === compared(now)) return
+  throw new Problem('recipients_changed', undefined, { was: listed(expected), now: listed(now) })
 }
 
 function subjectLine(

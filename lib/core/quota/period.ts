@@ -3,9 +3,18 @@ export function utcDay(at: Date): string {
   return at.toISOString().slice(0, 10)
 }
 
+/** The UTC hour of an instant, as counts name it: 2026-01-31T09. */
+export function utcHour(at: Date): string {
+  return at.toISOString().slice(0, 13)
+}
+
 /** The UTC month of an instant, as counts name it: 2026-01. */
 export function utcMonth(at: Date): string {
   return at.toISOString().slice(0, 7)
+}
+
+export function nextHour(at: Date): Date {
+  return new Date(at.getTime() - (at.getTime() % 3_600_000) + 3_600_000)
 }
 
 export function nextDay(at: Date): Date {

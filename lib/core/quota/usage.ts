@@ -64,8 +64,10 @@ async function readLimits(app: Rows, caller: Caller, inbox: InboxRow | null): Pr
 /** Deletes some of the counts that are too old; gives how many. */
 export async function expireUsage(app: App): Promise<number> {
   const before = isoAfter(app.clock.now(), -limits.usageDays * 86_400_000).slice(0, 10)
+  // Only the hour that is under way is asked for.
+  const today = isoAfter(app.clock.now(), 0).slice(0, 10)
   return app.store.write(async db => {
-    let done = 0
+    let done = await deleteUsageBefore(db, 'recipients', today, limits.sweepRows)
     for (const kind of ['inboxes', 'messages', 'cold', 'feedback']) {
       done += await deleteUsageBefore(db, kind, before, limits.sweepRows)
     }

@@ -104,9 +104,15 @@ async function submitFrom(
     notify: noticesOf(recipients),
   } as const
   const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, outgoing.date))
-  const sent = await queueMessage(app, caller, { message: outgoing, raw, signature }, permit, {
-    remember: async () => {},
-  })
+  const sent = await queueMessage(
+    app,
+    caller,
+    { message: outgoing, raw, signature, notIncluded: [] },
+    permit,
+    {
+      remember: async () => {},
+    },
+  )
   return sent.messageId
 }
 

@@ -2,13 +2,19 @@ import { htmlToText, isHtml } from '../text/html.ts'
 import { type ForwardedMessage, withForwarded } from './forward.ts'
 import { type Body, type QuotedMessage, withQuote } from './quote.ts'
 
-/**
- * The text and HTML parts of a message: HTML that stands in the text alone is recognised, and what is quoted, or passed on,
- * stands below.
- * @param own.html undefined where there is none beside the text
- */
+/** How a text is meant; `auto`: as HTML if it looks like HTML. */
+export type BodyFormat = 'auto' | 'text' | 'html'
+
+interface OwnBody {
+  readonly text: string
+  /** undefined if there is none besides the text. */
+  readonly html: string | undefined
+  readonly format: BodyFormat
+}
+
+/** Makes the text and HTML parts of a message, with what it quotes or passes on below. */
 export function composeBody(
-  own: { readonly text: string; readonly html: string | undefined },
+  own: OwnBody,
   quoted: QuotedMessage | null,
   forwarded: ForwardedMessage | null,
 ): Body {
@@ -17,7 +23,8 @@ export function composeBody(
   return quoted ? withQuote(body, quoted) : body
 }
 
-function ownBody({ text, html }: { readonly text: string; readonly html: string | undefined }): Body {
-  if (html !== undefined) return { text, html }
-  return isHtml(text) ? { text: htmlToText(text), html: text } : { text, html: null }
+function ownBody({ text, html, format }: OwnBody): Body {
+  const isMarkup = format === 'html' || (format === 'auto' && html === undefined && isHtml(text))
+  const plain = isMarkup ? htmlToText(text) : text
+  return { text: plain, html: html ?? (isMarkup ? text : null) }
 }

@@ -35,6 +35,7 @@ import { nodes } from './0054-nodes.ts'
 import { rollingUpgrade } from './0057-rolling-upgrade.ts'
 import { timesInOrder } from './0058-times-in-order.ts'
 import { sharedCertificates } from './0059-shared-certificates.ts'
+import { whoWrote } from './0060-who-wrote.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -76,4 +77,5 @@ export const migrations: readonly Migration[] = [
   rollingUpgrade,
   timesInOrder,
   sharedCertificates,
+  whoWrote,
 ]

@@ -12,6 +12,6 @@ export interface SearchFilter {
   readonly before?: string | undefined
   readonly hasAttachment?: boolean | undefined
   readonly category?: string | undefined
-  readonly exceptCategory?: string | undefined
+  readonly exceptCategories?: readonly string[] | undefined
   readonly direction?: string | undefined
 }

@@ -196,7 +196,7 @@ async function readQuery(db: Db, scope: Scope, filter: SearchFilter): Promise<Qu
   }
   // Every message has this one: something must be there for the rest to be taken from.
   if (own.length === 0 && conditions.every(one => one.isExcluded)) own.push(marks.all)
-  if (filter.exceptCategory !== undefined) without.push(marks.category(filter.exceptCategory))
+  without.push(...(filter.exceptCategories ?? []).map(marks.category))
   return { marks: own, withoutMarks: without, conditions, after: filter.after, before: filter.before }
 }
 

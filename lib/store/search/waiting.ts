@@ -48,9 +48,9 @@ function allWaiting(db: Db, scope: Scope, filter: WaitingFilter) {
     .where('inbox.deletedAt', 'is', null)
   if (scope.inboxId !== null) query = query.where('message.inboxId', '=', scope.inboxId)
   else if (scope.podId !== null) query = query.where('inbox.podId', '=', scope.podId)
-  const { category, exceptCategory, direction, after, before, hasAttachment, isRead } = filter
+  const { category, exceptCategories = [], direction, after, before, hasAttachment, isRead } = filter
   if (category !== undefined) query = query.where('category', '=', category)
-  if (exceptCategory !== undefined) query = query.where('category', '<>', exceptCategory)
+  for (const except of exceptCategories) query = query.where('category', '<>', except)
   if (direction !== undefined) query = query.where('direction', '=', direction)
   if (after !== undefined) query = query.where('message.createdAt', '>', after)
   if (before !== undefined) query = query.where('message.createdAt', '<', before)

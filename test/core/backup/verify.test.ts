@@ -53,7 +53,7 @@ const harms: readonly [check: string, sql: string][] = [
   ['thread', `update "thread" set "messageCount" = 9`],
   [
     'thread',
-    `insert into "thread" select 'empty', "inboxId", "subject", 1, 0, "lastMessageAt", "createdAt", null from "thread" limit 1`,
+    `insert into "thread" select 'empty', "inboxId", "subject", 1, 0, "lastMessageAt", "createdAt", null, null from "thread" limit 1`,
   ],
   ['pods', `update "pod" set "inboxCount" = 5`],
   ['pods', `update "account" set "podCount" = 2`],

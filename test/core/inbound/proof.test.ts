@@ -7,7 +7,7 @@ import { prepareReception } from '../../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { writeReception } from '../../../lib/core/inbound/write.ts'
 import { openRaw } from '../../../lib/core/mailbox/raws.ts'
-import { correspondentsOf } from '../../../lib/core/outbound/correspondents.ts'
+import { deriveRecipients } from '../../../lib/core/outbound/correspondents.ts'
 import { replacePolicy } from '../../../lib/core/policy/rules.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
 import { sealArc, sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
@@ -257,7 +257,8 @@ t.test(
       verdict: 'clean',
     })
     t.notOk(message.replyTo)
-    t.strictSame(correspondentsOf(message as never, 'ann@ours.example').main, [
+    const asked = { isToAll: false, participants: null }
+    t.strictSame(deriveRecipients(message as never, 'ann@ours.example', asked).to, [
       { address: 'boss@trusted.example', written: 'boss@trusted.example', name: 'Boss' },
     ])
     const raw = await app.store.read

@@ -27,10 +27,8 @@ t.test('a suspended inbox sends nothing until it is resumed', async t => {
   clock.advance(61_000)
   const [entry] = await app.queue.claim('draft', { limit: 1, room: () => 1 })
   await sendScheduledDraft(app, entry!)
-  t.match((await api.get(`/v1/drafts/${later.id}`)).body, {
-    status: 'open',
-    lastError: { error: 'inbox_suspended' },
-  })
+  const { status, lastError } = (await api.get(`/v1/drafts/${later.id}`)).body
+  t.match([status, lastError], ['open', { error: 'inbox_suspended' }])
 
   await suspendInbox(app, id, null)
   await resumeInbox(app, id)
@@ -41,6 +39,10 @@ t.test('a suspended inbox sends nothing until it is resumed', async t => {
     body.data.map((event: { event: string; data: unknown }) => [event.event, event.data]),
     [
       ['inbox.suspended', { reason: 'too many complaints' }],
+      [
+        'draft.blocked',
+        { draft_id: later.id, error: 'inbox_suspended', message: lastError.message, was: null, now: null },
+      ],
       ['inbox.reactivated', { reason: null }],
     ],
   )

@@ -184,7 +184,7 @@ function matches(one: Known, asked: Asked): boolean {
     (asked.before === undefined || one.createdAt < asked.before) &&
     (asked.hasAttachment === undefined || asked.hasAttachment === (one.filename !== undefined)) &&
     (asked.category === undefined || one.category === asked.category) &&
-    (asked.exceptCategory === undefined || one.category !== asked.exceptCategory) &&
+    !asked.exceptCategories?.includes(one.category) &&
     (asked.direction === undefined || one.direction === asked.direction)
   )
 }
@@ -212,7 +212,7 @@ function questionOf(chance: Chance): Asked {
     ...(isSome() && { before: instant(chance.number(count)) }),
     ...(isSome() && { hasAttachment: chance.of([true, false]) }),
     ...(isSome() && { category: chance.of([...categories, 'none']) }),
-    ...(isSome() && { exceptCategory: chance.of(categories) }),
+    ...(isSome() && { exceptCategories: [chance.of(categories), chance.of(categories)] }),
     ...(isSome() && { direction: chance.of(['inbound', 'outbound']) }),
     ...(isSome() && { isRead: chance.of([true, false]) }),
   }

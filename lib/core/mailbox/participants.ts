@@ -1,0 +1,72 @@
+import { limits } from '../../base/limits.ts'
+import { normaliseAddress } from '../../mail/address/address.ts'
+import { listedAddresses } from '../../mail/header/mailbox.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { listOldestOfThread } from '../../store/messages.ts'
+import type { MessageRow, ThreadRow } from '../../store/tables.ts'
+
+/**
+ * The addresses that a reply by thread may reach without being named (decisions, section 5), in lower case: everyone we wrote to in
+ * the thread, the author and the Reply-To of its first message, and everyone whom a proven participant named in To, Cc or Reply-To.
+ */
+export type Participants = ReadonlySet<string>
+
+/** What a message says about who takes part. */
+export type Taking = Pick<
+  MessageRow,
+  'direction' | 'fromAddr' | 'replyTo' | 'toAddr' | 'headerTo' | 'cc' | 'bcc' | 'verdict' | 'fromProven'
+>
+
+/** Reads the participants of a thread; of one that began before they were kept, from its oldest messages. */
+export async function participantsOf(
+  db: Db,
+  thread: Pick<ThreadRow, 'id' | 'participants'>,
+): Promise<Participants> {
+  if (thread.participants !== null) return new Set(JSON.parse(thread.participants) as string[])
+  let found: Participants = new Set()
+  for (const message of await listOldestOfThread(db, thread.id, limits.replyParticipants)) {
+    // Whether the author was proven was not kept with old messages.
+    const known = message.direction === 'inbound' ? { ...message, fromProven: 0 } : message
+    found = withMessage(found, known)
+  }
+  return found
+}
+
+/** Returns the participants with those that a message adds. An inbound one adds nobody if its author is not among them. */
+export function withMessage(participants: Participants, message: Taking): Participants {
+  const cc = JSON.parse(message.cc) as string[]
+  const to = listedAddresses(message.headerTo ?? '')
+  if (message.direction === 'outbound') {
+    const written = [message.toAddr, ...to, ...cc, ...(JSON.parse(message.bcc) as string[])]
+    return withAddresses(participants, written, limits.threadParticipants)
+  }
+  const replyTo = listedAddresses(message.replyTo ?? '')
+  const first = participants.size === 0 ? [message.fromAddr, ...replyTo] : []
+  const begun = withAddresses(participants, first, limits.namedParticipants)
+  const isTrusted = isParticipant(begun, message) && message.verdict === 'clean' && message.fromProven !== 0
+  return isTrusted ? withAddresses(begun, [...to, ...cc, ...replyTo], limits.namedParticipants) : begun
+}
+
+export function isParticipant(
+  participants: Participants,
+  { fromAddr }: Pick<MessageRow, 'fromAddr'>,
+): boolean {
+  const author = normaliseAddress(fromAddr)
+  return author !== undefined && participants.has(author)
+}
+
+/** @param most how many there may be: the place that others leave is for those whom we write to */
+function withAddresses(participants: Participants, addresses: readonly string[], most: number): Participants {
+  const all = new Set(participants)
+  for (const text of addresses) {
+    if (all.size >= most) break
+    const address = normaliseAddress(text)
+    if (address !== undefined) all.add(address)
+  }
+  return all
+}
+
+/** As the row of a thread keeps them. */
+export function writeParticipants(participants: Participants): string {
+  return JSON.stringify([...participants])
+}
