@@ -698,11 +698,16 @@ export const limits = {
   queueFew: 50,
   podsLooked: 100,
   destinationsLooked: 50,
-  /** Failures in a row after which a destination gets one attempt at a time, and the longest between two of these. */
+  /** Failures in a row after which a destination gets one attempt at a time, and after how long such a probe is surely over. */
   destinationFailures: 3,
-  probeMaxMs: 1_800_000,
-  /** How long after that an address that does not answer is tried again; twice as long each time. */
+  probeOverMs: 1_800_000,
+  /** How long after that an address that does not answer is tried again, and at most, as it gets longer each time. */
   addressProbeMs: 30_000,
+  addressProbeMaxMs: 120_000,
+  /** How soon mail is tried again that could not be tried because our own DNS resolver did not answer. */
+  resolverAgainMs: 25_000,
+  /** How soon mail is tried again whose first attempt found nobody there: most such faults last seconds. */
+  unansweredAgainMs: 27_000,
   /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
   destinationKeptMs: 7 * 86_400_000,
   destinationsKnown: 10_000,

@@ -5,6 +5,7 @@ import { bucketOwnerName } from '../blob/bucket/owner.ts'
 import { durationMs } from '../config/duration.ts'
 import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
+import { resolverSilent } from '../courier/outcome.ts'
 import { watchDns } from '../courier/watched-dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
 import { createQueue } from '../queue/queue.ts'
@@ -36,7 +37,16 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
   const desk = await openDesk(parts)
   const { store, meter } = desk
   const { webhook } = config
-  const dns = watchDns(createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs }), parts)
+  const dns = watchDns(createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs }), {
+    clock,
+    log,
+    answersAgain: () =>
+      void app.queue
+        .probeThoseThatSaid(resolverSilent)
+        .catch(err =>
+          log.warn({ err }, 'Could not retry mail at once after DNS answered again; it is retried soon'),
+        ),
+  })
   const webhookGuard = createAddressGuard({
     clock,
     allowNetworks: webhook.allow_networks,

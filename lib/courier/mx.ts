@@ -3,6 +3,7 @@ import { isIP, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { Dns } from '../base/dns.ts'
 import { limits } from '../base/limits.ts'
+import { isSilence } from './watched-dns.ts'
 
 /** What is asked of DNS to find where mail goes. */
 type MxDns = Pick<Dns, 'resolveMx' | 'resolve4' | 'resolve6'>
@@ -13,6 +14,13 @@ export interface DnsFailure {
   readonly enhanced: string
   readonly text: string
 }
+
+interface Failed {
+  readonly failure: DnsFailure
+  /** Nothing answered the question: neither the name servers of that name nor, perhaps, our own resolver. */
+  readonly isSilence?: boolean
+}
+
 /** The hosts to try, in the order to try them; or why there are none. */
 export type MxResult =
   | {
@@ -25,8 +33,9 @@ export type MxResult =
       /** The preference of each host: the smaller, the sooner. */
       readonly preferences: ReadonlyMap<string, number>
     }
-  | { readonly failure: DnsFailure }
-export type AddressResult = { readonly addresses: readonly string[] } | { readonly failure: DnsFailure }
+  | Failed
+
+export type AddressResult = { readonly addresses: readonly string[] } | Failed
 
 /**
  * Where mail for `domain` goes (RFC 5321 §5.1): its MX hosts by preference, those of equal preference in random
@@ -48,7 +57,7 @@ export async function findMxHosts(
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOTFOUND' || code === 'EBADNAME') return permanent('5.1.2', `there is no domain ${name}`)
-    if (code !== 'ENODATA') return transient('4.4.3', `DNS failed for the MX of ${name} (${code})`)
+    if (code !== 'ENODATA') return dnsFailed(`the MX of ${name}`, code)
     records = []
   }
   if (records.length === 0) return isOurs(name) ? loopsBack(name) : implicitMx(dns, name)
@@ -135,11 +144,10 @@ export async function findAddresses(dns: MxDns, host: string, useIpv6: boolean):
     return { addresses: [...four.slice(0, reserved), ...six].slice(0, limits.mxAddresses) }
   }
   const failed = [ipv4, ipv6].find(answer => typeof answer === 'string')
-  if (failed !== undefined) return transient('4.4.3', `DNS failed for the address of ${host} (${failed})`)
+  if (failed !== undefined) return dnsFailed(`the address of ${host}`, failed)
   if (ipv6 === undefined) {
     const elsewhere = await addressesOf(() => dns.resolve6(host))
-    if (typeof elsewhere === 'string')
-      return transient('4.4.3', `DNS failed for the address of ${host} (${elsewhere})`)
+    if (typeof elsewhere === 'string') return dnsFailed(`the address of ${host}`, elsewhere)
     // This machine may get IPv6 before the message expires, so it proves nothing about the recipient.
     if (elsewhere.length > 0)
       return transient('4.4.4', `${host} has no IPv4 address, and IPv6 is not in use here`)
@@ -181,4 +189,8 @@ function permanent(enhanced: string, text: string): { failure: DnsFailure } {
 
 function transient(enhanced: string, text: string): { failure: DnsFailure } {
   return { failure: { result: 'transient', enhanced, text } }
+}
+
+function dnsFailed(what: string, code: string): Failed {
+  return { ...transient('4.4.3', `DNS failed for ${what} (${code})`), isSilence: isSilence(code) }
 }

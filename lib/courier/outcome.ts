@@ -1,6 +1,9 @@
 import type { ReplyClass } from '../base/reply-class.ts'
 import type { TlsResult } from './tls-result.ts'
 
+/** The text of an attempt that ended before its DNS was known. */
+export const resolverSilent = 'the DNS resolver of this server does not answer'
+
 /** What was asked when a reply came: to begin, MAIL, RCPT, DATA, or the message up to its final dot. */
 export type Stage = 'connect' | 'mail' | 'rcpt' | 'data' | 'message'
 

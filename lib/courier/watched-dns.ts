@@ -7,23 +7,56 @@ import { createOutage } from '../base/outage.ts'
 /** What a resolver that is not there leads to. Whose name servers are broken or slow is a stranger's affair, and has answers between. */
 const silence = ['ETIMEOUT', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH']
 
-/** DNS whose silence is told once at its begin, and once at its end with how many questions had no answer. */
-export function watchDns(dns: Dns, parts: { readonly clock: Clock; readonly log: Log }): Dns {
+/** Whether an error of DNS means that nothing answered. */
+export function isSilence(code: string): boolean {
+  return silence.includes(code)
+}
+
+/**
+ * Whether the resolver of this server answers nothing at all just now, and not only for a name whose own name servers are slow:
+ * its answer about the root does not matter, only that there is one.
+ */
+export async function isResolverSilent(dns: Pick<Dns, 'resolve'>): Promise<boolean> {
+  try {
+    await dns.resolve('.', 'NS')
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && isSilence(String(error.code))
+  }
+}
+
+interface WatchParts {
+  readonly clock: Clock
+  readonly log: Log
+  /** Called when it answers again for the first time after it did not. */
+  readonly answersAgain?: () => void
+}
+
+/** DNS whose silence is logged once when it begins and once when it ends, with how many questions had no answer. */
+export function watchDns(dns: Dns, parts: WatchParts): Dns {
+  let wasSilent = false
   const outage = createOutage(parts, {
     begin: 'DNS does not answer: mail waits, and what needs an answer of it is put off',
     end: 'DNS answers again',
     failures: limits.dnsSilent,
     lastingMs: limits.dnsSilentMs,
   })
+  const worked = () => {
+    outage.worked()
+    if (wasSilent) parts.answersAgain?.()
+    wasSilent = false
+  }
   const watched = async <T>(asked: Promise<T>): Promise<T> => {
     try {
       const answer = await asked
-      outage.worked()
+      worked()
       return answer
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'none'
-      if (silence.includes(code)) outage.failed({ code })
-      else outage.worked()
+      if (isSilence(code)) {
+        wasSilent = true
+        outage.failed({ code })
+      } else worked()
       throw error
     }
   }

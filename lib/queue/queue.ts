@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import { isStoragePassing } from '../base/storage-fault.ts'
+import { hurryDestinationsThatSaid, isAnyFailingFor } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
 import type { Held } from '../store/dialect/held.ts'
 import { notice } from '../store/dialect/notices.ts'
@@ -58,7 +59,10 @@ export interface Queue {
   /** Turns of pods, for what all of them may have due at the same time: lib/queue/pod-turns.ts. */
   podTurns(kind: Kind, concurrency: number): Turns
   /** Notes what an attempt has shown of its destination, and what was said. */
-  note(db: WriteDb, destination: string, showing: Showing, said: string): Promise<void>
+  /** @param startedAt when the attempt began; now unless given */
+  note(db: WriteDb, destination: string, showing: Showing, said: string, startedAt?: Date): Promise<void>
+  /** Probes the destinations whose last failure was this, because what it says is over. */
+  probeThoseThatSaid(said: string): Promise<void>
   /** Nothing for the destination could be tried, and nothing can for so many milliseconds; what was said of it. */
   postpone(db: WriteDb, destination: string, forMs: number, said: string): Promise<void>
   /** It is over, well or badly. */
@@ -247,7 +251,16 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
 
     podTurns: (kind, concurrency) => createPodTurns({ store, clock, members, kind, concurrency }),
 
-    note: (db, destination, showing, said) => noteShowing(db, { clock, random }, destination, showing, said),
+    note: (db, destination, showing, said, startedAt) =>
+      noteShowing(db, { clock, random }, destination, showing, said, startedAt),
+
+    async probeThoseThatSaid(said) {
+      if (!(await isAnyFailingFor(store.read, said))) return
+      await store.write(async db => {
+        if (await hurryDestinationsThatSaid(db, said, clock.now().toISOString()))
+          notice(db, 'queue', 'delivery')
+      })
+    },
 
     postpone: (db, destination, forMs, said) => postpone(db, clock, destination, forMs, said),
 

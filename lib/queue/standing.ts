@@ -8,10 +8,14 @@ import { nextAttemptAfterMs } from './backoff.ts'
 /** What an attempt has shown of its destination, beside what became of the mail: `slows` answers, and wants less at once. */
 export type Showing = 'answers' | 'slows' | 'fails'
 
+/** The waits before a destination that fails is probed, in milliseconds; with their jitter at most 30 s, and then 2 minutes. */
+const probeWaits = [27_000, 108_000]
+
 /**
  * Notes what an attempt has shown of a destination, in the write that records it. After `limits.destinationFailures` in a
- * row it gets one attempt at a time, by the schedule of mail and at least every `limits.probeMaxMs`; all else for it is
- * parked until it answers. Rows, so that a restart, another process and mailboxctl know.
+ * row it gets one attempt at a time; all else for it is parked until it answers. Attempts that fail together are one failure:
+ * one that began before the last recorded failure adds nothing. Rows, so that a restart, another process and mailboxctl know.
+ * @param startedAt when the attempt began
  */
 export async function noteShowing(
   db: WriteDb,
@@ -19,6 +23,7 @@ export async function noteShowing(
   name: string,
   showing: Showing,
   said: string,
+  startedAt = clock.now(),
 ): Promise<void> {
   const before = await findDestination(db, name)
   const now = clock.now()
@@ -33,10 +38,13 @@ export async function noteShowing(
     else await putDestination(db, { ...answering(name, updatedAt), lookAt: updatedAt })
     return
   }
-  const failures = (before?.failures ?? 0) + 1
+  const isSameWave = before !== undefined && before.failures > 0 && before.updatedAt > startedAt.toISOString()
+  // Of one that fails already it may be the probe, and the next one is due.
+  if (isSameWave && before.isFailing !== 1) return
+  const failures = (before?.failures ?? 0) + (isSameWave ? 0 : 1)
   const isFailing = failures >= limits.destinationFailures
-  const waitMs = nextAttemptAfterMs(failures - limits.destinationFailures + 1, random())
-  const probeAt = isFailing ? isoAfter(now, Math.min(waitMs, limits.probeMaxMs)) : null
+  const waitMs = nextAttemptAfterMs(failures - limits.destinationFailures + 1, random(), probeWaits)
+  const probeAt = isFailing ? isoAfter(now, waitMs) : null
   const isParked = before !== undefined && before.lookAt !== null
   await putDestination(db, {
     name,
@@ -97,7 +105,7 @@ export function leadElsewhere(db: WriteDb, clock: Pick<Clock, 'now'>, name: stri
 
 /** A failing destination as it stands when its one attempt is made: the next is due when that is surely over, unless it is noted before. */
 export function probed(row: DestinationRow, now: Date): DestinationRow {
-  const probeAt = isoAfter(now, limits.probeMaxMs)
+  const probeAt = isoAfter(now, limits.probeOverMs)
   return { ...row, probeAt, lookAt: row.lookAt === null ? null : probeAt }
 }
 

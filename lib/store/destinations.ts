@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
 import { keptChange, keptRow, keptRows, keptRowsOf } from './dialect/kept.ts'
@@ -57,6 +58,23 @@ const toLookAt = keptRows(
       .orderBy('lookAt')
       .limit(limit),
 )
+
+/** Whether a destination fails whose last failure was this. */
+export async function isAnyFailingFor(db: Db, said: string): Promise<boolean> {
+  const failing = db.selectFrom('destination').select('name').where('isFailing', '=', 1)
+  return (await failing.where('lastFailure', '=', said).limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Those are due now, and what is parked there is looked at. Returns whether there were any. */
+export async function hurryDestinationsThatSaid(db: WriteDb, said: string, now: string): Promise<boolean> {
+  const done = await db
+    .updateTable('destination')
+    .set({ probeAt: now, lookAt: sql`case when "lookAt" is null then null else ${now} end` })
+    .where('isFailing', '=', 1)
+    .where('lastFailure', '=', said)
+    .executeTakeFirst()
+  return done.numUpdatedRows > 0n
+}
 
 /** Forgets what was last seen of a destination before `before` and has nothing parked; gives how many. */
 export async function deleteDestinationsBefore(db: WriteDb, before: string, limit: number): Promise<number> {

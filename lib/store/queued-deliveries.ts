@@ -10,6 +10,8 @@ export type QueuedDelivery = QueueEntryRow & {
   replyCode: number | null
   replyText: string | null
   heldBy: string | null
+  /** When its destination is probed, if that fails. */
+  probeAt: string | null
 }
 
 /** Which deliveries an operator means: all for which everything that is given is so. */
@@ -77,7 +79,9 @@ export async function listQueuedAfter(
 
 function shown(rows: Queued) {
   return rows
+    .leftJoin('destination', 'destination.name', 'queueEntry.destination')
     .selectAll('queueEntry')
+    .select('destination.probeAt')
     .select(['delivery.messageId', 'delivery.recipient', 'delivery.replyCode', 'delivery.replyText'])
     .select('delivery.heldBy')
 }

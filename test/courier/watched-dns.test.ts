@@ -1,8 +1,9 @@
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { createDns } from '../../lib/courier/dns.ts'
-import { watchDns } from '../../lib/courier/watched-dns.ts'
+import { isResolverSilent, watchDns } from '../../lib/courier/watched-dns.ts'
 import { startDns } from '../support/dns.ts'
 
 t.test('a resolver that says nothing is told once at its begin and once at its end', async t => {
@@ -31,4 +32,20 @@ t.test('a resolver that says nothing is told once at its begin and once at its e
   await t.rejects(dns.resolveMx('nobody.example'), { code: 'ENOTFOUND' }, 'which is an answer, too')
   t.equal(lines.length, 2)
   t.match(lines[1], { level: 'warn', failed: limits.dnsSilent + 3, msg: 'DNS answers again' })
+})
+
+t.test('the first answer after a silence is announced', async t => {
+  const server = await startDns({ 'theirs.example': { A: ['192.0.2.1'] } })
+  t.teardown(() => server.close())
+  let announced = 0
+  const parts = { clock: systemClock, log: createLog('silent'), answersAgain: () => void announced++ }
+  const dns = watchDns(createDns({ servers: [server.server], timeoutMs: 200 }), parts)
+  await dns.resolve4('theirs.example')
+  t.equal(announced, 0)
+  server.fail('theirs.example', 'timeout')
+  await t.rejects(dns.resolve4('theirs.example'))
+  t.equal(await isResolverSilent(dns), false, 'only one name is')
+  t.equal(announced, 1)
+  await dns.resolve4('nobody.example').catch(() => {})
+  t.equal(announced, 1)
 })

@@ -213,7 +213,7 @@ onEveryDatabase('what is repeated begins in turns of pods, due or parked', async
   for (const podId of ['gus', 'ann'])
     await insertRepeats(store, podId, 3, 'busy.example', '2025-12-31T23:00:00.000Z')
   t.strictSame((await begin()).of, {}, 'all that is due is parked')
-  advance(limits.probeMaxMs)
+  advance(limits.probeOverMs)
   const [probe, ...more] = (await begin()).entries
   t.equal(more.length, 0)
   await store.write(db => queue.note(db, 'busy.example', 'answers', ''))
@@ -251,7 +251,7 @@ onEveryDatabase('of a pod that has enough none is the probe, and another pod fin
   await prove('slow.example')
   await put('eve', 1000, 'slow.example')
   t.strictSame((await begin()).of, { eve: 30 })
-  advance(limits.probeMaxMs)
+  advance(limits.probeOverMs)
   t.strictSame((await begin()).of, {})
   await put('gus', 1, 'down.example')
   advance(limits.queuePollMs)
@@ -269,12 +269,12 @@ onEveryDatabase('whose destinations all fail leaves some of the probes to anothe
     await put('eve', 1, `down${n}.example`)
   }
   t.strictSame((await begin()).of, {}, 'all are parked')
-  advance(limits.probeMaxMs)
+  advance(limits.probeOverMs)
   t.strictSame((await begin()).of, { eve: 8 }, 'of ten')
   await fail('back.example')
   await put('gus', 1, 'back.example')
   t.strictSame((await begin()).of, {})
-  advance(limits.probeMaxMs)
+  advance(limits.probeOverMs)
   const of: Record<string, number> = {}
   for (let looks = 0; looks < 5 && of.gus === undefined; looks++) {
     Object.assign(of, (await begin()).of)

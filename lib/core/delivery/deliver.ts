@@ -30,6 +30,7 @@ import { type Attempted, type Ended, postponedMs, record, withClass } from './re
  * @param place that it has in the queue's turns; a test may do without
  */
 export async function deliver(app: Networked, entry: Leased, place?: FairPlace): Promise<void> {
+  const startedAt = app.clock.now()
   const carried = await findDeliveryToCarry(app.store.read, entry.subjectId)
   if (!carried) {
     // The message was deleted while it was queued.
@@ -79,7 +80,8 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
           return 'early'
         }
         if (hasLed) await noteFound(app, db, domain)
-        await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
+        const attempted = { delivery, message, inbox, isClean, startedAt }
+        await record(app, db, { ...entry, destination }, attempted, ended)
         return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
       }, held)
     }

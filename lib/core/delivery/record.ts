@@ -49,6 +49,8 @@ export interface Attempted {
   readonly inbox: SendingInbox | undefined
   /** Nothing bad is known of its destination. */
   readonly isClean: boolean
+  /** When the attempt began. */
+  readonly startedAt: Date
 }
 
 /** The one write at the end of an attempt: delivery, attempt, queue, message, events. */
@@ -99,7 +101,7 @@ export async function record(
   })
   await countTlsResults(db, outcome.tlsResults ?? [], now)
   if (outcome.showing && !(attempted.isClean && outcome.showing !== 'fails'))
-    await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
+    await app.queue.note(db, entry.destination, outcome.showing, outcome.text, attempted.startedAt)
   const forMs = postponedMs(outcome)
   if (forMs !== undefined) await app.queue.postpone(db, entry.destination, forMs, outcome.text)
   if (isTransient) await holdAfterAttempt(app, db, delivery, message)

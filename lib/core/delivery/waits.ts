@@ -1,3 +1,4 @@
+import { limits } from '../../base/limits.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import type { WaitBounds } from '../../queue/backoff.ts'
@@ -16,8 +17,15 @@ const bounds: Partial<Record<ReplyClass, WaitBounds>> = {
 /** After so many attempts who still says "come back" is asked by the schedule alone. */
 const greylistedAttempts = 8
 
-/** How what was said changes the schedule: sooner, or later. */
-export function waitBoundsOf({ replyClass }: Outcome, attempts: number): WaitBounds {
+/** How the end of attempt number `attempts` changes the schedule: sooner, or later. */
+export function waitBoundsOf(
+  { replyClass, code, showing, triedAgainInMs }: Outcome,
+  attempts: number,
+): WaitBounds {
+  // Nothing was tried, so the mail has not come further in its schedule.
+  if (triedAgainInMs !== undefined) return { atMostMs: triedAgainInMs }
+  if (attempts === 1 && showing === 'fails' && code === undefined)
+    return { atMostMs: limits.unansweredAgainMs }
   if (replyClass === undefined || (replyClass === 'greylist' && attempts > greylistedAttempts)) return {}
   return bounds[replyClass] ?? {}
 }

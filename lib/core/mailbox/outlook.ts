@@ -1,4 +1,5 @@
 import type { ReplyClass } from '../../base/reply-class.ts'
+import { resolverSilent } from '../../courier/outcome.ts'
 import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../store/tables.ts'
 
 /** What stands about a delivery, in rows. */
@@ -8,6 +9,14 @@ export interface Standing {
   readonly destination: DestinationRow | undefined
   /** Now, as an instant of a row. */
   readonly now: string
+}
+
+/** When a queued delivery is tried next; mail that is parked for a destination that fails, when that is probed. */
+export function nextAttemptOf(
+  { state, dueAt }: Pick<QueueEntryRow, 'state' | 'dueAt'>,
+  probeAt: string | null | undefined,
+): string {
+  return state === 'parked' ? (probeAt ?? dueAt) : dueAt
 }
 
 /** What happens to a delivery, and when next, in one sentence for a person. */
@@ -30,7 +39,9 @@ function waitsFor({ delivery, destination, now }: Standing, entry: QueueEntryRow
   if (entry.leasedBy !== null) return `Attempt ${delivery.attempts + 1} is under way`
   if (entry.state === 'parked' && destination?.isFailing === 1) {
     // What was said at the last failure may speak of another inbox's mail, and is for the operator.
-    const { failures, failingSince, probeAt } = destination
+    const { failures, failingSince, probeAt, lastFailure } = destination
+    if (lastFailure === resolverSilent)
+      return `Waits untried, because ${resolverSilent}; next try at ${probeAt}`
     return `Waits untried for ${entry.destination}, which has failed ${failures} times in a row since ${failingSince} and gets one attempt at a time, the next at ${probeAt}`
   }
   if (entry.state === 'parked') return `Waits for ${entry.destination}, which has as much under way as it may`

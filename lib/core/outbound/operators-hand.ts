@@ -19,6 +19,7 @@ import {
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
+import { nextAttemptOf } from '../mailbox/outlook.ts'
 import { findEventSubject } from './event-subject.ts'
 import { liftHold, standHold } from './hold.ts'
 
@@ -53,7 +54,7 @@ export async function listQueue(
     state: stateOf(row),
     attempts: attemptsMade(row),
     cutOffs: row.cutOffs,
-    nextAttemptAt: row.dueAt,
+    nextAttemptAt: nextAttemptOf(row, row.probeAt),
     givenUpAt: row.expiresAt,
     lastReply: row.replyText,
   }))

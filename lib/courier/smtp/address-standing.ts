@@ -7,6 +7,7 @@ interface Failing {
   /** Whether somebody is finding out. */
   readonly isProbed: boolean
   readonly probeAtMs: number
+  readonly failedAtMs: number
 }
 
 /**
@@ -30,12 +31,13 @@ export class AddressStanding {
     // How the probe ends is known long before it is surely over.
     if (nowMs < before.probeAtMs)
       return { inMs: before.isProbed ? limits.addressProbeMs : before.probeAtMs - nowMs }
-    this.#put(address, { ...before, isProbed: true, probeAtMs: nowMs + limits.probeMaxMs })
+    this.#put(address, { ...before, isProbed: true, probeAtMs: nowMs + limits.probeOverMs })
     return true
   }
 
   /** Has it connected to, and notes whether it answered. @param signal by which it may be cut off */
   async watch(address: string, signal: AbortSignal, attempt: () => Promise<Ending>): Promise<Ending> {
+    const startedMs = this.#clock.monotonicMs()
     let shown: 'answers' | 'fails' | 'nothing' = 'nothing'
     try {
       const ending = await attempt()
@@ -46,12 +48,12 @@ export class AddressStanding {
         shown = showing === 'fails' && code === undefined ? 'fails' : 'answers'
       return ending
     } finally {
-      this.#note(address, shown)
+      this.#note(address, shown, startedMs)
     }
   }
 
   /** `nothing`: it had no time to answer, and another is to find out. */
-  #note(address: string, shown: 'answers' | 'fails' | 'nothing'): void {
+  #note(address: string, shown: 'answers' | 'fails' | 'nothing', startedMs: number): void {
     const before = this.#failing.get(address)
     if (shown === 'answers') {
       this.#failing.delete(address)
@@ -62,10 +64,12 @@ export class AddressStanding {
       if (before?.isProbed) this.#put(address, { ...before, isProbed: false, probeAtMs: nowMs })
       return
     }
-    const failures = (before?.failures ?? 0) + 1
+    // Attempts that fail together are one failure.
+    const isSameWave = before !== undefined && before.failedAtMs > startedMs
+    const failures = (before?.failures ?? 0) + (isSameWave ? 0 : 1)
     const doublings = Math.max(0, failures - limits.destinationFailures)
-    const waitMs = Math.min(limits.addressProbeMs * 2 ** Math.min(doublings, 20), limits.probeMaxMs)
-    this.#put(address, { failures, isProbed: false, probeAtMs: nowMs + waitMs })
+    const waitMs = Math.min(limits.addressProbeMs * 2 ** Math.min(doublings, 20), limits.addressProbeMaxMs)
+    this.#put(address, { failures, isProbed: false, probeAtMs: nowMs + waitMs, failedAtMs: nowMs })
   }
 
   #put(address: string, failing: Failing): void {

@@ -22,10 +22,11 @@ import {
 import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
 import type { TlsResult } from '../tls-result.ts'
+import { isResolverSilent } from '../watched-dns.ts'
 import { AddressStanding } from './address-standing.ts'
 import { createCarrier, forbidden } from './carrier.ts'
 import type { SessionOptions } from './connect.ts'
-import { type Ending, moreTelling, passedOver, refused, unheard } from './ending.ts'
+import { type Ending, moreTelling, noResolver, passedOver, refused, unheard } from './ending.ts'
 import type { NoticeParameters } from './extensions.ts'
 import { findRoute, type Route, type SourceAddress } from './routes.ts'
 import { abortError, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
@@ -211,6 +212,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       if (mx.failure.result === 'permanent') return { outcome: mx.failure, isFinal: true }
       // Whatever servers it led to before: that its DNS fails is nothing about them.
       if (!(await progress.isTurnOf(delivery.domain, delivery.domain))) return untried()
+      if (mx.isSilence && (await isResolverSilent(dns))) return noResolver()
       return { outcome: { ...mx.failure, showing: 'fails' }, isFinal: true }
     }
     // What is no domain has no policy, and nobody who is told how its TLS does.
@@ -257,8 +259,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         break
       }
       const there = found.get(host)!
-      if ('failure' in there)
+      if ('failure' in there) {
+        if (there.isSilence && (await isResolverSilent(dns))) return noResolver()
         best = moreTelling(best, { outcome: { ...there.failure, host }, isFinal: false })
+      }
       const tls = 'failure' in there || isOpportunistic ? opportunistic : await hostTls(host, given)
       if ('type' in tls) {
         note(host, tls.type === 'dnssec-invalid' ? 'tlsa' : 'sts', tls.type)

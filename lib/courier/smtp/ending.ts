@@ -3,7 +3,7 @@ import { oneLine } from '../../base/one-line.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
 import { type Named, withoutMessageWords } from '../../mail/report/repeated-words.ts'
 import type { ReplyRule } from '../../mail/report/reply-rules.ts'
-import type { Outcome, Stage } from '../outcome.ts'
+import { type Outcome, resolverSilent, type Stage } from '../outcome.ts'
 import { judge } from './judgement.ts'
 import { type RemoteReply, readReply } from './remote-reply.ts'
 import type { Answer } from './session.ts'
@@ -124,6 +124,12 @@ export function passedOver(address: string, triedAgainInMs: number): Ending {
 function unreachable(text: string): Ending {
   const { outcome } = unheard('4.4.1', text)
   return { outcome: { ...outcome, triedAgainInMs: limits.addressProbeMs }, isFinal: false }
+}
+
+/** Our own resolver does not answer, which says nothing of the domain. */
+export function noResolver(): Ending {
+  const { outcome } = unheard('4.4.3', resolverSilent)
+  return { outcome: { ...outcome, triedAgainInMs: limits.resolverAgainMs }, isFinal: true }
 }
 
 /** Nothing was heard from the host, or nothing that is proof: that is about it, or the way to it, whatever our words for it are. */

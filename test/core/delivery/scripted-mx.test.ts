@@ -32,7 +32,8 @@ const later = (more: Partial<Expected> = {}): Expected => ({
   nextMinutes: 1,
   ...more,
 })
-const broken = (more: Partial<Expected> = {}): Expected => later({ host: 'fails', ...more })
+const broken = (more: Partial<Expected> = {}): Expected =>
+  later({ host: 'fails', nextMinutes: 0.45, ...more })
 const bounced = (more: Partial<Expected> = {}): Expected => ({ state: 'failed', host: 'answers', ...more })
 const taken = (more: Partial<Expected> = {}): Expected => ({ state: 'delivered', host: 'answers', ...more })
 

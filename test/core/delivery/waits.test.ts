@@ -40,3 +40,21 @@ t.test('what was said makes the next attempt sooner or later than the schedule',
     t.strictSame(waits(other, 1), 1, other)
   }
 })
+
+t.test(
+  'the first attempt that finds nobody there, and one that could not be made, are repeated soon',
+  async t => {
+    const transient = { result: 'transient', text: '', durationMs: 0 } as const
+    const after = (outcome: Parameters<typeof waitBoundsOf>[0], attempts: number) =>
+      nextAttemptAfterMs(attempts, 1, undefined, waitBoundsOf(outcome, attempts))
+    t.ok(after({ ...transient, showing: 'fails' }, 1) < 30_000)
+    t.equal(after({ ...transient, showing: 'fails' }, 2), 5.5 * minute)
+    t.equal(
+      after({ ...transient, showing: 'fails', code: 554 }, 1),
+      1.1 * minute,
+      'a server that says no is there',
+    )
+    for (const attempts of [1, 2, 8])
+      t.equal(after({ ...transient, triedAgainInMs: 10_000 }, attempts), 11_000)
+  },
+)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { outlookOf } from '../../../lib/core/mailbox/outlook.ts'
+import { nextAttemptOf, outlookOf } from '../../../lib/core/mailbox/outlook.ts'
 import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../../lib/store/tables.ts'
 
 const at = (minute: number) => `2026-01-02T03:0${minute}:00.000Z`
@@ -67,4 +67,16 @@ t.test('what happens to a delivery, and when next', async t => {
     /^Waits for mx\.there\.example, which has as much under way as it may/,
   )
   t.match(said({}, { state: 'unproven' }), /^Waits for a place among servers/)
+})
+
+t.test('a list and an explanation give the same time of the next attempt', async t => {
+  t.equal(nextAttemptOf(entry, failing.probeAt), at(5), 'its own, while it is not parked')
+  const parked = { ...entry, state: 'parked' }
+  t.equal(nextAttemptOf(parked, failing.probeAt), at(6), 'that of the probe')
+  t.match(outlookOf({ delivery, entry: parked, destination: failing, now: at(2) }), at(6))
+  t.equal(nextAttemptOf(parked, null), at(5))
+  const silent = { ...failing, lastFailure: 'the DNS resolver of this server does not answer' }
+  const outlook = outlookOf({ delivery, entry: parked, destination: silent, now: at(2) })
+  t.match(outlook, /^Waits untried, because the DNS resolver of this server does not answer; next try at /)
+  t.notMatch(outlook, 'failed 4 times')
 })

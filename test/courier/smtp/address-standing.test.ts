@@ -36,9 +36,9 @@ t.test('after three failures in a row one connection is tried at a time, ever le
     pass(1)
     t.equal(standing.mayTry(address), true, 'the probe')
     t.strictSame(standing.mayTry(address), { inMs: limits.addressProbeMs }, 'and nobody else meanwhile')
-    waitMs = Math.min(2 * waitMs, limits.probeMaxMs)
+    waitMs = Math.min(2 * waitMs, limits.addressProbeMaxMs)
   }
-  t.equal(waitMs, limits.probeMaxMs)
+  t.equal(waitMs, limits.addressProbeMaxMs)
   await attempt('answers')
   t.equal(standing.mayTry(address), true)
   await attempt('fails')
@@ -50,7 +50,7 @@ t.test('a probe that is never heard of again does not keep others away for ever'
   for (let failures = 0; failures < limits.destinationFailures; failures++) await attempt('fails')
   pass(limits.addressProbeMs)
   t.equal(standing.mayTry(address), true)
-  pass(limits.probeMaxMs)
+  pass(limits.probeOverMs)
   t.equal(standing.mayTry(address), true, 'another one')
 })
 
@@ -77,4 +77,23 @@ t.test('what is known is bounded', async t => {
   t.not(standing.mayTry(address), true)
   for (let n = 0; n < limits.destinationsKnown; n++) await attempt('fails', {}, `${n}`)
   t.equal(standing.mayTry(address), true, 'what is forgotten is tried')
+})
+
+t.test('attempts that fail together are one failure', async t => {
+  const { standing, attempt, pass } = setUp()
+  const fail = Promise.withResolvers<void>()
+  const together = Array.from({ length: 20 }, () =>
+    standing.watch(address, AbortSignal.any([]), async () => {
+      await fail.promise
+      pass(1)
+      return { outcome: { showing: 'fails' } } as unknown as Ending
+    }),
+  )
+  fail.resolve()
+  await Promise.all(together)
+  t.equal(standing.mayTry(address), true)
+  await attempt('fails')
+  t.equal(standing.mayTry(address), true, 'the second')
+  await attempt('fails')
+  t.strictSame(standing.mayTry(address), { inMs: limits.addressProbeMs }, 'the third')
 })

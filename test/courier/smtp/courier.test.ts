@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { setInterval } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
 import { type Script, type Step, startPeer } from './scripted-peer.ts'
@@ -757,4 +758,26 @@ t.test('the answer to the final dot has a time of its own', async t => {
   const { result, text } = await courier.carry(delivery(), raw)
   t.equal(result, 'transient')
   t.notMatch(text, /no end within/)
+})
+
+t.test('a resolver that does not answer is no fault of the domain, and a silent zone is', async t => {
+  const { courier, dns } = await loopback(t, [{}])
+  dns.fail('there.example', 'timeout')
+  const ofDomain = await courier.carry(delivery(), raw)
+  t.match(ofDomain, {
+    result: 'transient',
+    enhanced: '4.4.3',
+    showing: 'fails',
+    text: /MX of there\.example/,
+  })
+  dns.fail('.', 'timeout')
+  const ours = await courier.carry(delivery(), raw)
+  t.match(ours, { result: 'transient', enhanced: '4.4.3', text: /resolver of this server does not answer/ })
+  t.equal(ours.showing, undefined)
+  t.equal(ours.triedAgainInMs, limits.resolverAgainMs)
+  dns.clear('there.example')
+  dns.fail('mx1.there.example', 'timeout')
+  t.match(await courier.carry(delivery(), raw), { text: /resolver of this server/ }, 'for an address, too')
+  dns.clear('mx1.there.example')
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
 })
