@@ -4,11 +4,15 @@ import { newText } from '../mail/text/reply-text.ts'
 import { findSignInLink } from '../mail/text/sign-in-link.ts'
 import { type Extraction, oneTimeOf } from './found.ts'
 
-export function extract(message: { subject: string; text: string; html: string }): Extraction {
+/** @param isFromProgram whether its header or envelope says that a program wrote it: then less has to call a code a code */
+export function extract(
+  message: { subject: string; text: string; html: string },
+  isFromProgram = false,
+): Extraction {
   const { text: reply, html } = newText(message)
   const own = { subject: message.subject, text: reply, html }
   // A code in what is quoted was for the one who is quoted.
-  const otp = findOtp(own)
+  const otp = findOtp({ ...own, isFromProgram })
   const links = findLinks(own)
   return { replyText: reply, otp, oneTime: oneTimeOf(otp, otp ?? findSignInLink({ ...own, links })), links }
 }

@@ -1,7 +1,7 @@
 import type { Authenticator } from '../mail/authentication/authenticator.ts'
 import type { CharsetGuess } from '../mail/header/charset-guess.ts'
 import { type Header, readHeader } from '../mail/header/header.ts'
-import { classify } from '../mail/message/automatic.ts'
+import { classify, hasProgramHeader } from '../mail/message/automatic.ts'
 import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 import { readFeedbackReport } from '../mail/report/arf.ts'
 import { readDsn } from '../mail/report/dsn.ts'
@@ -47,14 +47,15 @@ export function readHeaderAlone(start: Buffer, request: ReadingRequest, problem:
 
 function compose(
   header: Header,
-  { reportParts, lacksGuess, ...message }: ParsedMessage,
+  { reportParts, lacksGuess, calendarMethod, ...message }: ParsedMessage,
   { mailFrom, mayReport, deliveredTo }: ReadingRequest,
   isWhole: boolean,
 ): Read {
   const from = message.from?.address ?? null
-  const extraction = isWhole ? extract(message) : undefined
-  const otp = extraction?.otp ?? null
-  const classified = classify({ header, mailFrom, from, subject: message.subject, otp })
+  const sent = { header, mailFrom, from, subject: message.subject, calendarMethod }
+  const extraction = isWhole ? extract(message, hasProgramHeader(sent)) : undefined
+  const { otp = null, replyText } = extraction ?? {}
+  const classified = classify({ ...sent, text: replyText ?? '', html: message.html, otp })
   const isBounce = classified.category === 'bounce'
   return {
     message,

@@ -22,7 +22,7 @@ export interface ReadingRequest {
 /** All that a message says and what is known of its author, as plain data. */
 export interface Reading {
   /** Its `problems` say what could not be read. */
-  readonly message: Omit<ParsedMessage, 'reportParts' | 'lacksGuess'>
+  readonly message: Omit<ParsedMessage, 'reportParts' | 'lacksGuess' | 'calendarMethod'>
   /** False when nothing but its header was read: to read the rest failed. */
   readonly isWhole: boolean
   readonly classified: Classified

@@ -23,7 +23,7 @@ export type Accepted =
       readonly people: SubmittedPeople
       /** Of `raw`, as a DKIM signature has it (`bh=`). */
       readonly bodyHash: string
-      readonly message: Omit<ParsedMessage, 'reportParts' | 'lacksGuess'>
+      readonly message: Omit<ParsedMessage, 'reportParts' | 'lacksGuess' | 'calendarMethod'>
     }
   | Extract<Mended, { refusal: string }>
 
@@ -39,7 +39,7 @@ export async function acceptSubmitted({ content, hostname, mending }: Submitted)
   const isAllKept = kept.length === sectionBytes
   const raw = isAllKept ? mended.raw : Buffer.concat([kept, mended.raw.subarray(sectionBytes)])
   const first = readMessage(raw)
-  const { reportParts, lacksGuess, ...message } = first.lacksGuess
+  const { reportParts, lacksGuess, calendarMethod, ...message } = first.lacksGuess
     ? readMessage(raw, await loadCharsetGuess())
     : first
   return { ...mended, raw, bodyHash: await relaxedBodyHash(bodyOf(raw)), message }

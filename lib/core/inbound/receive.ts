@@ -18,7 +18,12 @@ import { gatherOpinions } from './scan.ts'
 import { judge, type Opinions } from './verdict.ts'
 
 /** A notification is known by the address that it came to, whatever its header says. */
-const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
+const notification = {
+  category: 'bounce',
+  autoReplyable: false,
+  autoReplyReason: 'bounce',
+  reason: 'returned',
+} as const
 
 /** How what sender rules let in nowhere is counted. */
 const dropped = { verdict: 'dropped', category: 'none' } as const
@@ -95,6 +100,7 @@ export async function prepareReception(
       // That it came to a reverse-path of ours proves a notification, and bounces name nobody rightly.
       isAuthorSure: isNotification || found.judged !== undefined,
       isAligned: found.aligned,
+      requiresProof: app.config.authentication.check,
       isWhole: reading.isWhole,
     },
     (await opinions) ?? {},

@@ -1,10 +1,15 @@
 import type { DmarcPolicy } from '../../mail/authentication/dmarc.ts'
+import type { AuthorKind, Classified } from '../../mail/message/automatic.ts'
 import type { Authentication, Category, VerdictName } from '../../model/message.ts'
+
+/** Why a message may, or may not, be answered by a program. */
+export type AutoReplyReason = AuthorKind | 'unproven' | 'spam'
 
 export interface Judged {
   readonly verdict: VerdictName
   readonly category: Category
   readonly autoReplyable: boolean
+  readonly autoReplyReason: AutoReplyReason
   /** Names why, for the log and for tests. */
   readonly reason: string
 }
@@ -32,31 +37,39 @@ export interface Proof {
   readonly isAuthorSure: boolean
   /** Whether the domain in From is proven by DMARC, or by an aligned SPF or DKIM. */
   readonly isAligned: boolean
+  /** Whether a program answers proven authors alone: not where authentication is off, as in local mode. */
+  readonly requiresProof: boolean
   /** Whether all of the message was read, and not its header alone. */
   readonly isWhole: boolean
 }
 
 /**
- * What is thought of an inbound message. A pure function of what is known about it, with a named reason. A virus weighs
- * most. Where From can be read in two ways, somebody wants one of them to be believed. A DMARC failure means that the domain
- * in From says itself that the message is not from it; where it has no policy of DMARC, its SPF says so with `-all`. What could not be read is believed of an author who is proven, and of
- * nobody else; no machine answers it.
+ * Returns what is thought of an inbound message: a pure function of what is known about it, with a named reason. A virus
+ * weighs most. A message whose From can be read in two ways is spam, because somebody wants one of them to be believed.
+ * So is one that fails DMARC where the domain in From asks for quarantine or reject, or, without a DMARC record, says
+ * `-all` by SPF. `p=none` asks for no action: then only `dmarc` is `fail`. A message that could not be read is spam unless
+ * its author is proven. Programs answer only people and agents who are proven.
  * @param heedsDmarc whether such a failure counts (authentication.dmarc_reject is not "off")
  */
 export function judge(
-  classified: { category: Category; autoReplyable: boolean; reason: string },
+  classified: Classified,
   proof: Proof,
   opinions: Opinions,
   heedsDmarc: boolean,
 ): Judged {
+  const unwanted = { autoReplyable: false, autoReplyReason: 'spam' } as const
   if (opinions.virus !== undefined) {
-    return { verdict: 'malicious', category: 'malicious', autoReplyable: false, reason: 'virus' }
+    return { verdict: 'malicious', category: 'malicious', ...unwanted, reason: 'virus' }
   }
-  const { isWhole, isAligned } = proof
+  const { isWhole, isAligned, requiresProof } = proof
   const reason =
     whyUnproven(proof, heedsDmarc) ?? (isWhole || isAligned ? undefined : 'unread') ?? whyUnwanted(opinions)
-  if (reason !== undefined) return { verdict: 'spam', category: 'spam', autoReplyable: false, reason }
-  return { verdict: 'clean', ...classified, autoReplyable: isWhole && classified.autoReplyable }
+  if (reason !== undefined) return { verdict: 'spam', category: 'spam', ...unwanted, reason }
+  const judged = { verdict: 'clean', ...classified } as const
+  // Of a message that could not be read it is not proven that a person wrote it.
+  const isProven = isWhole && (isAligned || !requiresProof)
+  if (!classified.autoReplyable || isProven) return judged
+  return { ...judged, autoReplyable: false, autoReplyReason: 'unproven' }
 }
 
 function whyUnwanted({ spamAction, dnsList }: Opinions): string | undefined {
@@ -70,9 +83,9 @@ function whyUnproven(
 ): string | undefined {
   if (!isAuthorSure) return 'unproven-author'
   if (!heedsDmarc || isExcused) return undefined
-  if (dmarc === 'fail') return 'dmarc-fail'
   if (isDenied) return 'spf-fail'
-  // What a domain wants kept away unless it is proven is not let in because a name server below it is down.
-  if (dmarc === 'temperror' && (policy === 'reject' || policy === 'quarantine')) return 'dmarc-unknown'
-  return undefined
+  if (policy !== 'quarantine' && policy !== 'reject') return undefined
+  if (dmarc === 'fail') return 'dmarc-fail'
+  // A name server that is down does not let in what the domain wants kept away unless it is proven.
+  return dmarc === 'temperror' ? 'dmarc-unknown' : undefined
 }

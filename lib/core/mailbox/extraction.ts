@@ -10,7 +10,10 @@ import { otpName, type ToldRow } from '../../store/told-messages.ts'
 
 /** What stands in the row; of a message that came before it was kept there, what is found now. */
 export async function extractionOf(
-  row: Pick<WholeMessage, 'direction' | 'verdict' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
+  row: Pick<
+    WholeMessage,
+    'direction' | 'verdict' | 'category' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'
+  >,
 ): Promise<Extraction> {
   if (row.direction === 'outbound') return nothing
   const extraction = await wholeExtraction(row)
@@ -23,11 +26,12 @@ function withoutWaysIn<Found extends Extraction>(extraction: Found): Found {
 }
 
 async function wholeExtraction(
-  row: Pick<WholeMessage, 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
+  row: Pick<WholeMessage, 'category' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
 ): Promise<Extraction> {
   if (row.extracted === null) {
     const { extract } = await import('../../reading/extraction.ts')
-    return extract({ subject: row.subject, text: row.bodyText, html: row.bodyHtml })
+    const message = { subject: row.subject, text: row.bodyText, html: row.bodyHtml }
+    return extract(message, row.category !== 'personal')
   }
   if (row.extracted === nothingFound) return { ...nothing, replyText: row.bodyText }
   if (row.extracted === nothingFoundTrimmed) return { ...nothing, replyText: row.bodyText.trim() }

@@ -17,6 +17,8 @@ export interface Part {
   readonly filename: string | undefined
   readonly encoding: string
   readonly contentId: string
+  /** Of a text/calendar part what its Content-Type names as its method (RFC 6047 §2.4), in upper case; empty without one. */
+  readonly calendarMethod: string
   readonly parent: Part | undefined
   readonly children: readonly Part[]
   readonly start: number
@@ -35,7 +37,7 @@ export interface OpenPart extends Part {
 export function partOf(header: Header, parent: Part | undefined, start: number, end: number): OpenPart {
   const type = readParameters(lastField(header, 'content-type') ?? '')
   const disposition = readParameters(decodeWords(lastField(header, 'content-disposition') ?? ''))
-  const { charset, boundary, format, delsp, name } = type.parameters
+  const { charset, boundary, format, delsp, name, method } = type.parameters
   const { filename = name } = disposition.parameters
   return {
     contentType: isMediaType(type.value) ? type.value : unsaidType(type.value, parent),
@@ -48,6 +50,7 @@ export function partOf(header: Header, parent: Part | undefined, start: number, 
     filename: filename && decodeWords(filename),
     encoding: /^\s*"?([\w-]*)/.exec(lastField(header, 'content-transfer-encoding') ?? '')![1]!.toLowerCase(),
     contentId: lastField(header, 'content-id') ?? '',
+    calendarMethod: type.value === 'text/calendar' ? (method ?? '').trim().toUpperCase() : '',
     parent,
     children: [],
     start,

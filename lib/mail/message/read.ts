@@ -18,6 +18,8 @@ import { decodedLength, decodeTransfer } from './transfer-encoding.ts'
 export interface ParsedMessage extends MessageFields {
   /** What Exchange says of it. */
   readonly conversation: Conversation | null
+  /** The method of its first calendar part that names one, such as `REPLY`; null without one. */
+  readonly calendarMethod: string | null
   /** Made from the HTML where the message has no text; empty when it has neither. */
   readonly text: string
   readonly html: string
@@ -52,6 +54,7 @@ export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
   return {
     ...readFields(header),
     conversation: readThreadIndex(lastField(header, 'thread-index') ?? ''),
+    calendarMethod: leavesOf(root).find(part => part.calendarMethod !== '')?.calendarMethod.slice(0, 20) ?? null,
     text,
     html,
     attachments: reading.attachments,
