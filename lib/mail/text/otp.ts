@@ -1,22 +1,61 @@
-import { codeNames, enterWords, otherNumberWords, sayingWords, signInStems, weakStems } from './code-words.ts'
+import {
+  codeNames,
+  enterWords,
+  lifetimeWords,
+  linkWords,
+  otherKindWords,
+  otherNumberWords,
+  placeWords,
+  sayingWords,
+  signInStems,
+  weakStems,
+  yourBehind,
+  yourWords,
+} from './code-words.ts'
+import { isProgramText } from './program-words.ts'
 
-const named = new RegExp(
-  `(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}\\p{N}])(?:${codeNames})`,
+const notInWord = '(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}\\p{N}])'
+const named = new RegExp(`${notInWord}(?:${codeNames})`, 'giu')
+/** Whole words. Japanese, Chinese and Korean write none between a name and what follows, but what is before it makes it another. */
+const asian = /[\p{Script=Han}\p{Script=Katakana}\p{Script=Hangul}]/u
+const weak = new RegExp(
+  [
+    `(?<![\\p{L}\\p{M}\\p{N}_])(?:${weakStems.filter(stem => !asian.test(stem)).join('|')})(?![\\p{L}\\p{M}_]|-\\p{L})`,
+    `(?<![\\p{L}\\p{M}\\p{N}]|[\\p{L}] )(?:この|本|次の|以下の|下記の|上記の|此|该|您的|你的|以下|이 |아래 |다음 )?(?:${weakStems.filter(stem => asian.test(stem)).join('|')})`,
+  ].join('|'),
   'giu',
 )
-const word = /[\p{L}\p{M}]+/gu
 /** Whether there can be a name at all: most mail is not looked at word by word. */
-const anyStem = new RegExp(
-  `(?<!\\p{L})(?:pin|m?tan|otp|cod|mã)(?!\\p{L})|${weakStems.filter(stem => !['pin', 'tan', 'otp', 'cod', 'mã'].includes(stem)).join('|')}`,
-  'iu',
-)
-/** Codes that let nobody in, by what stands before the name, in it, or behind it. */
-const otherBefore =
-  /\b(?:promo(?:tion)?|discount|coupon|voucher|gift(?: card)?|zip|postal|post|area|error|status|exit|return|country|product|referral|booking|tracking|order|source|qr|bar|swift|sort|tax|party|dress|check-?in|colou?r|build|machine|morse|course|iso|airport|iata|icao|penal|class|subject|module|batch|part|model|sku|item|article|stock|project|department|branch|store|plu|vat|ral|hex|cheat|genetic|conference|meeting|webinar|dial-?in|rabatt|gutschein|réduction|descuento|sconto|обмен[а-я]{0,5}|почтовый)[\s-]*$/iu
+const anyName = new RegExp(`${notInWord}(?:${codeNames})|${weak.source}`, 'iu')
+/** Codes that let nobody in, by what is before the name, in it, or behind it. */
+const otherBefore = new RegExp(`(?<![\\p{L}\\p{M}])(?:${otherKindWords})[ -]{0,3}$`, 'iu')
 const otherInside =
   /promo|rabatt|gutschein|barcode|postleit|fehler|quell|unicode|(?<!\p{L})(?:encode|decode)|zipcode|codec|codex|скид|промо|opcode/iu
-const otherBehind =
-  /^\s{0,3}(?:postal|promo|de réduction|réduction|de descuento|descuento|sconto|fiscale|promocional|promozionale|de desconto|poszt|pocztowy|rabatowy|скидки|of\b|name\b|review|base\b|barre|is sent|was|problem|réduc|\d{1,8} (?:means?|to (?:the|a|an)|on the)\b)/iu
+const otherBehind = new RegExp(
+  `^\\s{0,3}(?:(?:de(?:s|l| la| l['’]| los)?|d['’]|di|du|da|do|der|des) ?)?(?:l['’])?(?:${otherKindWords}|réduction|poszt|réduc)(?![\\p{L}\\p{M}])`,
+  'iu',
+)
+const otherSentence = new RegExp(
+  `^\\s{0,3}(?:of\\b|name\\b|review|base\\b|is sent|was|problem|lock\\b|page\\b|word\\b|\\d{1,8} (?:means?|to (?:the|a|an)|on the)\\b)`,
+  'iu',
+)
+/** Names under which meetings and doors are opened, too, and what is said around them. */
+const ofPlaces =
+  /access|pass-?code|pin|security|temporary|activation|zugang|aktivierung|sicherheit|accès|acceso|accesso|acesso|acc[eé]s|toegang|adgang|tilgang|åtkomst|dostępu|доступ|giriş|الدخول|ورود|כניסה|confirmation/i
+const places = new RegExp(`(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}])(?:${placeWords})`, 'iu')
+const lifetime = new RegExp(lifetimeWords, 'iu')
+/** `Type this code`, `geben Sie den folgenden Code ein`; `enter code`, and not `use code`, which people say of what opens a door. */
+const stem = `(?:${weakStems.join('|')})(?![\\p{L}\\p{M}])`
+const demand = new RegExp(
+  `(?<![\\p{L}\\p{M}])(?:(?:${enterWords})\\s{1,3}[\\p{L}]{1,15}\\s{1,3}(?:[\\p{L}\\d-]{1,15}\\s{1,3}){0,2}|(?:enter|type in|type|wpisz|введите|введіть|zadejte|zadajte|introduce|ingresa|digite|insira|inserisci|saisissez|entrez|girin)\\s{1,3})${stem}`,
+  'iu',
+)
+/** Of what a message speaks that brings a code, when its subject says so. */
+const signingIn = new RegExp(
+  `(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}])(?:${linkWords}|sign[- ]?up|regist|approv|two-factor|2fa|mfa|pass-?code|unlock)|${codeNames}|^code:`,
+  'iu',
+)
+const isBehindYour = new RegExp(`^\\s{1,3}(?:${yourBehind})(?![\\p{L}\\p{M}])`, 'iu')
 
 /** Letters that are written with spaces between words: a code is none of these words. */
 const letters = '\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}'
@@ -24,25 +63,25 @@ const units =
   'usd|USD|eur|EUR|gbp|GBP|dollars?|euros?|kr|zł|р|руб|%|seconds?|sec|minutes?|min|hours?|days?|ms|sekunden|minuten|secondes|segundos|lines|people|points|guests|tests|bikes|btc|BTC'
 const groups = [
   '\\d{2}[ -]\\d{2}(?:[ -]\\d{2}){0,2}',
-  '\\d{3,4}[ -]\\d{2,4}',
+  '\\d{2,4}[ -]\\d{2,4}',
   '\\d{3}-\\d{2}-\\d{2}',
   '\\d{4,8}',
   '(?=[A-Z0-9-]{0,10}\\d)(?=[A-Z0-9-]{0,10}[A-Z])[A-Z0-9]{2,5}-?[A-Z0-9]{2,5}',
   '(?=[A-Z0-9-]{0,12}\\d)(?=[A-Z0-9-]{0,12}[A-Z])[A-Z0-9]{2,4}(?:-[A-Z0-9]{2,4}){2}',
   '[A-Z]{3,4}-[A-Z]{3,4}',
-  '(?=[A-Za-z0-9]{0,9}\\d)(?=[A-Za-z0-9]{0,9}[A-Z])(?=[A-Za-z0-9]{0,9}[a-z])[A-Za-z0-9]{6,10}',
-  '(?=[a-z0-9]{0,8}\\d)(?=[a-z0-9]{0,8}[a-z])[a-z0-9]{5,8}',
+  '(?=[A-Za-z0-9]{0,9}\\d)(?=[A-Za-z0-9]{0,9}[A-Z])(?=[A-Za-z0-9]{0,9}[a-z])[A-Za-z0-9]{4,10}',
+  '(?=[a-z0-9]{0,8}\\d)(?=[a-z0-9]{0,8}[a-z])[a-z0-9]{4,8}',
   '[a-z]{3,12}(?:-[a-z]{3,12}){2,4}',
   '[A-Z]{5,8}',
 ].join('|')
 /** Digits in one piece or in groups; letters and digits; letters in groups; words. */
 const code = new RegExp(
-  `(?<![${letters}\\p{N}_.,/@#+•=&?%$€£¥₹-])(?<!(?:[\\p{N}\\]]|\\.[a-z]{2,10}|localhost):)(?:[A-Z]-)?(${groups})(?![${letters}\\p{N}_@%$€£¥₹]|[.,:/-]\\d|[ -]\\d|-\\p{L}|\\s?(?:${units})(?!\\p{L})|\\s?(?:円|元|원|秒|分|号|ریال|ريال))`,
+  `(?<![${letters}\\p{N}_.,/@#+•=&?%$€£¥₹-])(?<!(?:[\\p{N}\\]]|\\.[a-z]{2,10}|localhost):)(?:[A-Z]-)?(${groups})(?![${letters}\\p{N}_@%#$€£¥₹]|[.,:/-]\\d|[ -]\\d|-\\p{L}|\\s?(?:${units})(?!\\p{L})|\\s?(?:円|元|원|秒|分|号|ریال|ريال))`,
   'gu',
 )
 /** What stands before a number that is the number of something else. */
 const otherNumber = new RegExp(
-  `(?:\\b(?:order|invoice|ticket|case|ref(?:erence)?|account|customer|receipt|booking|reservation|flight|room|po|id|no|nr|num(?:ber|ero)?|card|phone|tel|call|fax|copyright|ending(?: in)?|ends(?: in| with)?|since|shipment|bill|version|issue|building|port|line|chapter|agent on)\\b\\.?[\\s#:№]*|(?:${otherNumberWords})[\\s#:：.№°º]*|[$€£¥₹#№©•+]\\s*|[*•xX]{2}[\\s-]*|card \\*|(?:usd|eur|gbp|inr|rs\\.?)\\s*|\\d[\\s.()-]{1,2})$`,
+  `(?:\\b(?:order|invoice|ticket|case|ref(?:erence)?|account|customer|receipt|booking|reservation|flight|room|po|id|no|nr|num(?:ber|ero)?|card|phone|tel|call|fax|copyright|ending(?: in)?|ends(?: in| with)?|since|shipment|bill|version|issue|building|port|line|chapter|agent on)\\b(?:\\.[ #:№]*|[\\s#:№]*)|(?:${otherNumberWords})[\\s#:：.№°º]*|[$€£¥₹#№©•+]\\s*|[*•xX]{2}[\\s-]*|card \\*|(?:usd|eur|gbp|inr|rs\\.?)\\s*|\\d[ .()-]{1,2})$`,
   'iu',
 )
 /** `Never type 1234 …`: one that is warned of. */
@@ -77,20 +116,30 @@ const apartWeak = 120
 const margin = 200
 
 /**
- * The one-time code that a message was sent to bring, without the spaces and hyphens between its groups. Precise before
- * complete: a number is one only next to words that call it so; of two that differ it is neither.
+ * Returns the one-time code that a message was sent to bring, without the spaces and hyphens between its groups. Precise
+ * before complete: a number is one only next to a name that nothing else has (`verification code`), or next to a name of
+ * many things (`code`, `PIN`) in a message that a program wrote. Of two codes that differ it returns neither.
  */
-export function findOtp(message: { readonly subject: string; readonly text: string }): string | null {
-  const raw = `${message.subject.slice(0, 1000)}\n\n${message.text.slice(0, read)}`
+export function findOtp(message: {
+  readonly subject: string
+  readonly text: string
+  /** Whether header or envelope say that a program wrote it. */
+  readonly isFromProgram?: boolean
+}): string | null {
+  const raw = plainLetters(`${message.subject.slice(0, 1000)}\n\n${message.text.slice(0, read)}`)
   const isAsked = asks.test(raw)
-  if (!isAsked && !anyStem.test(raw)) return null
+  if (!isAsked && !anyName.test(raw)) return null
   const text = plainDigits(raw)
   const codes = [...text.matchAll(code)].filter(match => mayBeCode(text, match)).map(one => placed(text, one))
   if (codes.length === 0) return null
-  const strong = namesIn(text.matchAll(named), text)
   // What is called by words that nothing else is called counts before what is only called a code.
-  let found = onlyCode(text, strong, codes, true)
-  if (found === undefined) found = onlyCode(text, weakNames(text), codes, false)
+  let found = onlyCode(text, strongNames(text), codes, true)
+  if (found === undefined) {
+    const isFromProgram =
+      message.isFromProgram || signingIn.test(message.subject.slice(0, 1000)) || purpose.test(text) || lifetime.test(text) || demand.test(text) || isProgramText(text)
+    const names = weakNames(text).filter(one => isFromProgram || isYours(text, one))
+    found = onlyCode(text, names, codes, false)
+  }
   return found === undefined && isAsked ? askedCode(text, codes) : (found ?? null)
 }
 
@@ -111,53 +160,73 @@ interface Name {
   readonly to: number
 }
 
-function namesIn(found: Iterable<RegExpExecArray>, text: string): Name[] {
-  return [...found]
-    .map(({ 0: words, index }) => ({ from: index, to: index + words.length }))
-    .filter(one => !isOtherCode(text, one))
+function namesIn(text: string, names: RegExp): Name[] {
+  return [...text.matchAll(names)].map(({ 0: words, index }) => ({ from: index, to: index + words.length }))
 }
 
-/** Words that mean a code of whatever kind, also as the end of a longer word: `Einmalcode`, `koden`. */
+function strongNames(text: string): Name[] {
+  return namesIn(text, named).filter(one => !isOtherCode(text, one) && !isOfPlace(text, one))
+}
+
+/** Words that mean a code of whatever kind. */
 function weakNames(text: string): Name[] {
-  const found = [...text.matchAll(word)].filter(({ 0: one }) => one.length <= 30 && isStem(one.toLowerCase()))
-  return namesIn(found, text)
+  return namesIn(text, weak).filter(
+    one =>
+      !isOtherCode(text, one) &&
+      !otherBefore.test(text.slice(Math.max(0, one.from - 40), one.from)) &&
+      !otherBehind.test(text.slice(one.to, one.to + 40)) &&
+      !isOfPlace(text, one),
+  )
 }
 
-const stems = weakStems.map(stem => stem.toLowerCase())
-const wholeStems = new Set(stems)
+/** In a text that says what the code is for. */
+const purpose = /\b(?:(?:confirm|verify|unlock|activate) your (?:e-?mail|account|identity|phone|number|device|address)|(?:logging|signing) in to|to (?:log|sign) in)\b/i
 
-function isStem(lower: string): boolean {
-  if (wholeStems.has(lower)) return true
-  // With an ending of at most three letters behind it.
-  return stems.some(stem => {
-    const at = stem.length < 4 && !/[\p{Script=Han}コ코]/u.test(stem) ? -1 : lower.lastIndexOf(stem)
-    return at >= 0 && lower.length - at - stem.length <= 4
-  })
+/** Whether it is called the reader's: `your code`, `dein Nimbus-Code`, `kode Anda`. People write so of a code that they give away, too (isOfPlace). */
+function isYours(text: string, { from, to }: Name): boolean {
+  if (isBehindYour.test(text.slice(to, to + 20)) || /^(?:kodunuz|şifreniz|koodisi|kódod|رمزك|您的|你的)/iu.test(text.slice(from, to))) return true
+  const before = text.slice(Math.max(0, from - 40), from)
+  const [, word = ''] = /(?<![\p{L}\p{M}])([\p{L}\p{M}]{2,9}) {1,3}(?:\p{Lu}[\p{L}\d.]{0,20}(?:-\p{Lu}\p{L}{0,20})?[ -])?$/u.exec(before) ?? []
+  return yourWords.has(word.toLowerCase())
 }
 
 function onlyCode(text: string, names: readonly Name[], codes: readonly PlacedCode[], isStrong: boolean) {
-  const found = new Set<string>()
+  const found: Found[] = []
   // Both are in the order of the text: what is too far before one name is so for the next.
   let near = 0
   for (const one of names) {
     while (near < codes.length && one.from - codes[near]!.to > linked) near++
     const value = codeOf(text, one, codes, near, isStrong)
-    if (value !== undefined) found.add(value)
+    if (value !== undefined) found.push(value)
   }
   if (!isStrong && names.length > 0) {
     for (const { value, from } of codes)
-      if (enters.test(text.slice(Math.max(0, from - 40), from))) found.add(plain(value))
+      if (enters.test(text.slice(Math.max(0, from - 40), from))) found.push({ value: plain(value), isSaid: true })
   }
-  const [value] = found
-  return found.size === 1 ? value! : found.size > 1 ? null : undefined
+  // A number that words call the code counts before one that is only in its sentence.
+  const said = found.some(one => one.isSaid) ? found.filter(one => one.isSaid) : found
+  const values = new Set(said.map(one => one.value))
+  const [value] = values
+  return values.size === 1 ? value! : values.size > 1 ? null : undefined
 }
 
-/** Digits of other scripts as ours, no marks of direction, one kind of hyphen, and digits that stand alone put together. */
-function plainDigits(text: string): string {
+interface Found {
+  readonly value: string
+  /** Whether words or its place say that it is the code, and not only that it is in one sentence with the name. */
+  readonly isSaid: boolean
+}
+
+/** No marks that are not seen, and one kind of space. */
+function plainLetters(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
-    .replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u2069]/g, '')
-    .replace(/\u00a0/g, ' ')
+    .replace(/[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '')
+    .replace(/[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g, ' ')
+}
+
+/** Digits of other scripts as ours, one kind of hyphen, and digits that stand alone put together. */
+function plainDigits(text: string): string {
+  return text
     .replace(/[٠-٩۰-۹０-９०-९]/gu, digit => String((digit.codePointAt(0)! - digitZero(digit)) % 10))
     .replace(/(?<=[\dA-Z])[‐‑–](?=[\dA-Z])/g, '-')
     .replace(single, digits => digits.replace(/\s+/g, ''))
@@ -170,9 +239,16 @@ function digitZero(digit: string): number {
 
 function isOtherCode(text: string, { from, to }: Name): boolean {
   const words = text.slice(from, to)
-  if (otherInside.test(words) || otherBehind.test(text.slice(to, to + 30))) return true
-  const before = `${text.slice(Math.max(0, from - 40), from)}${words}`
-  return otherBefore.test(before.replace(/(?:pass-?code|code|pin)$/i, ''))
+  const behind = text.slice(to, to + 40)
+  // An Indian postal code is called PIN code.
+  if (/^pin$/i.test(words) && /^[ -]?code/i.test(behind)) return true
+  return otherInside.test(words) || otherSentence.test(behind)
+}
+
+function isOfPlace(text: string, { from, to }: Name): boolean {
+  const words = text.slice(from, to)
+  if (words.length > 12 ? !ofPlaces.test(words) : !ofPlaces.test(words) && !/^\P{Lu}{0,1}\p{L}{0,12}$/u.test(words)) return false
+  return places.test(text.slice(Math.max(0, from - 160), from)) || places.test(text.slice(to, to + 80))
 }
 
 function mayBeCode(text: string, { 0: whole, 1: value = '', index }: RegExpExecArray): boolean {
@@ -201,39 +277,47 @@ function placed(text: string, { 0: whole, 1: value = '', index: from }: RegExpEx
   return { value, from, to, isAlone: standsAlone(text, from, to), isSure }
 }
 
-/** The code that this name speaks of: linked to it in one sentence, or below it on a line of its own. */
+/** The code that this name speaks of: linked to it in one sentence, or above or below it on a line of its own. */
 function codeOf(
   text: string,
   { from: start, to: end }: Name,
   codes: readonly PlacedCode[],
   near: number,
   isStrong: boolean,
-): string | undefined {
+): Found | undefined {
+  let inSentence: Found | undefined
   for (let at = near; at < codes.length && codes[at]!.from - end <= apart; at++) {
     const { value, from, to, isAlone, isSure } = codes[at]!
+    const said = { value: plain(value), isSaid: true }
     if (from >= end) {
-      if (isAlone && (isStrong || from - end <= apartWeak) && isWritten(text, value, to)) return plain(value)
+      if (isAlone && (isStrong || from - end <= apartWeak) && isWritten(text, value, to)) return said
       if (from - end > (isStrong ? linkedSaid : linked)) continue
       const between = text.slice(end, from)
       if (!isOneSentence(between)) continue
-      const isSaid = isSaidOf(between) || (isNextTo(between) && !isYear(value))
-      if (!isSaid && from - end > linked) continue
-      if (isSaid ? isWritten(text, value, to) : isSure && (isStrong || isNextTo(between))) {
-        return plain(value)
+      if (isSaidOf(between) || (isNextTo(between) && !isYear(value))) {
+        if (isWritten(text, value, to)) return said
+        continue
       }
+      if (from - end <= linked && isSure && isStrong && !ofThing.test(between))
+        inSentence ??= { ...said, isSaid: false }
     }
     if (to <= start && start - to <= linked && isSure) {
       const between = text.slice(to, start)
+      const isAbove = isAlone && /^[^\S\n]*\n/.test(between) && !/[.!?。！？]/.test(between)
+      if (isAbove) return said
       if (
         !/[.!?。！？\n]/.test(between) &&
         (isStrong || (between.length <= 30 && sayingBefore.test(between)))
       ) {
-        return plain(value)
+        return said
       }
     }
   }
-  return undefined
+  return inSentence
 }
+
+/** `… for licence`: the number behind it is the number of that. */
+const ofThing = /(?<!\p{L})(?:for|of|für|pour|para|per|voor|för|for|til|dla|для|за|için) (?:\p{L}{1,20}[ .]{1,2}){1,2}$/iu
 
 /** Letters alone, and words, are a code only where their sentence or line ends with them. */
 function isWritten(text: string, value: string, to: number): boolean {
