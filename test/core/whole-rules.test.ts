@@ -188,10 +188,15 @@ t.test('what is thought of a message', async t => {
     const mine = all.filter(each => each.dmarc === dmarc && each.policy === policy)
     const said = mine.map(({ heeds, opinion, ...proof }) => {
       const authentication = { spf: 'none', dkim: 'none', dmarc } as const
-      const classified = { category: 'personal', autoReplyable: true, reason: 'plain' } as const
+      const classified = {
+        category: 'personal',
+        autoReplyable: true,
+        autoReplyReason: 'person',
+        reason: 'plain',
+      } as const
       const { verdict, category, autoReplyable, reason } = judge(
         classified,
-        { ...proof, authentication },
+        { ...proof, requiresProof: false, authentication },
         opinion,
         heeds,
       )

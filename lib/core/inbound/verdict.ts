@@ -51,12 +51,7 @@ export interface Proof {
  * its author is proven. Programs answer only people and agents who are proven.
  * @param heedsDmarc whether such a failure counts (authentication.dmarc_reject is not "off")
  */
-export function judge(
-  classified: Classified,
-  proof: Proof,
-  opinions: Opinions,
-  heedsDmarc: boolean,
-): Judged {
+export function judge(classified: Classified, proof: Proof, opinions: Opinions, heedsDmarc: boolean): Judged {
   const unwanted = { autoReplyable: false, autoReplyReason: 'spam' } as const
   if (opinions.virus !== undefined) {
     return { verdict: 'malicious', category: 'malicious', ...unwanted, reason: 'virus' }

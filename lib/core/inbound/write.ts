@@ -283,7 +283,7 @@ function messageRow(
     readingId: rawId,
     fromProven: fromProven === null ? null : Number(fromProven),
     isNewInThread: isNewInThread ? 1 : 0,
-    autoReplyReason: null,
+    autoReplyReason: judged.autoReplyReason,
   }
 }
 

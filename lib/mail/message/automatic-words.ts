@@ -129,9 +129,9 @@ export const senderHosts: ReadonlySet<string> = new Set(
 
 /** How a subject begins that tells of an order, a payment or the like, by language, in lower case; each is part of a pattern. */
 const receipts: Readonly<Record<string, string>> = {
-  en: '(?:your )?(?:payment )?receipt (?:from|for your)\\b|your (?:[\\p{L}\\p{N}.\'’&-]+ ){0,3}receipt\\b|receipt (?:no\\.?|number|#) ?\\d|(?:your )?(?:order|payment|booking|shipping|shipment|purchase|reservation|subscription|delivery) (?:(?:no\\.? ?|number |# ?)?[\\w-]*\\d[\\w-]* )?(?:is |was |has been )?(?:confirmation|confirmed|received|shipped|dispatched|delivered|placed|completed|processed)\\b|your\\b.{0,40}\\b(?:order|package|parcel|shipment|booking|payment|purchase)\\b.{0,40}\\b(?:shipped|confirmed|received|dispatched|delivered|on its way|processed)\\b|(?:your )?(?:[\\p{L}\\p{N}.\'’&-]+ ){0,3}(?:invoice|statement|bill|payslip|receipt)\\b.{0,40}\\b(?:is |now )?(?:available|ready|attached|due|paid|enclosed)\\b|(?:new )?invoice (?:from|no\\.?|number|#)|thank(?:s| you) for your (?:order|purchase|payment|booking)',
+  en: "(?:your )?(?:payment )?receipt (?:from|for your)\\b|your (?:[\\p{L}\\p{N}.'’&-]+ ){0,3}receipt\\b|receipt (?:no\\.?|number|#) ?\\d|(?:your )?(?:order|payment|booking|shipping|shipment|purchase|reservation|subscription|delivery) (?:(?:no\\.? ?|number |# ?)?[\\w-]*\\d[\\w-]* )?(?:is |was |has been )?(?:confirmation|confirmed|received|shipped|dispatched|delivered|placed|completed|processed)\\b|your\\b.{0,40}\\b(?:order|package|parcel|shipment|booking|payment|purchase)\\b.{0,40}\\b(?:shipped|confirmed|received|dispatched|delivered|on its way|processed)\\b|(?:your )?(?:[\\p{L}\\p{N}.'’&-]+ ){0,3}(?:invoice|statement|bill|payslip|receipt)\\b.{0,40}\\b(?:is |now )?(?:available|ready|attached|due|paid|enclosed)\\b|(?:new )?invoice (?:from|no\\.?|number|#)|thank(?:s| you) for your (?:order|purchase|payment|booking)",
   de: 'bestell(?:bestätigung|eingang)|auftragsbestätigung|(?:zahlungs|buchungs|versand|reservierungs)bestätigung|zahlungseingang|(?:ihre|deine) (?:[\\p{L}\\p{N}.-]+ ){0,2}(?:bestellung|rechnung|buchung|zahlung|quittung|lieferung|sendung|reservierung)|vielen dank für (?:ihre|deine) (?:bestellung|zahlung|buchung)',
-  fr: "confirmation de (?:votre )?(?:commande|paiement|réservation|livraison)|votre (?:[\\p{L}\\p{N}.-]+ ){0,2}(?:commande|facture|reçu|réservation|paiement|colis)|reçu (?:de|pour)|merci pour votre (?:commande|achat|paiement)",
+  fr: 'confirmation de (?:votre )?(?:commande|paiement|réservation|livraison)|votre (?:[\\p{L}\\p{N}.-]+ ){0,2}(?:commande|facture|reçu|réservation|paiement|colis)|reçu (?:de|pour)|merci pour votre (?:commande|achat|paiement)',
   es: 'confirmación de(?:l| tu| su)? (?:pedido|pago|reserva|compra|envío)|(?:tu|su) (?:pedido|factura|recibo|reserva|pago|compra|envío)|pedido (?:n\\.?º |#)?\\d* ?confirmado|recibo (?:de|por)|gracias por (?:tu|su) (?:pedido|compra|pago)',
   pt: 'confirmação d[oea] (?:seu |sua )?(?:pedido|pagamento|encomenda|reserva|compra)|(?:o )?(?:seu|sua|teu|tua) (?:pedido|fatura|recibo|encomenda|reserva|pagamento|compra)|recibo de|obrigad[oa] (?:pela|pelo) (?:sua|seu) (?:compra|pedido|encomenda)',
   it: "conferma (?:d['’]ordine|dell['’]ordine|ordine|di? pagamento|prenotazione|della prenotazione)|(?:il |la )?(?:tuo|tua|suo|sua) (?:ordine|fattura|ricevuta|prenotazione|pagamento|acquisto)|ricevuta (?:di|per)|grazie per (?:il tuo|la tua|il suo) (?:ordine|acquisto)",
@@ -141,9 +141,11 @@ const receipts: Readonly<Record<string, string>> = {
   ro: 'confirmare (?:comandă|plată|rezervare)|comanda (?:ta|dvs\\.?|dumneavoastră)|factura (?:ta|dvs\\.?)',
   pl: 'potwierdzenie (?:zamówienia|płatności|rezerwacji|wpłaty)|(?:twoje|twoja|twój) (?:zamówienie|faktura|paragon|rezerwacja)|dziękujemy za (?:zamówienie|zakup)',
   cs: 'potvrzení (?:objednávky|platby|rezervace)|potvrdenie (?:objednávky|platby)|(?:vaše|tvoje) (?:objednávka|faktura|faktúra|rezervace)',
-  south: 'potvrda (?:narudžbe|plaćanja|porudžbine)|vaša (?:narudžba|porudžbina)|potrditev naročila|vaše naročilo|потврда (?:поруџбине|наруџбе)',
+  south:
+    'potvrda (?:narudžbe|plaćanja|porudžbine)|vaša (?:narudžba|porudžbina)|potrditev naročila|vaše naročilo|потврда (?:поруџбине|наруџбе)',
   hu: '(?:rendelés|fizetés|foglalás)[\\p{L}]{0,4} (?:vissza)?igazol|rendelés-?visszaigazolás|(?:az ön )?(?:rendelése|számlája)',
-  baltic: 'tellimuse kinnitus|teie tellimus|pasūtījuma apstiprinājums|jūsu pasūtījums|užsakymo patvirtinimas|jūsų užsakymas',
+  baltic:
+    'tellimuse kinnitus|teie tellimus|pasūtījuma apstiprinājums|jūsu pasūtījums|užsakymo patvirtinimas|jūsų užsakymas',
   ru: 'подтверждение (?:заказа|оплаты|бронирования)|(?:ваш|ваша) (?:заказ|счет|счёт|чек|квитанция|бронь)|заказ (?:№ ?)?\\d+ (?:подтвержд|принят|оформлен|отправлен)|(?:чек|квитанция) (?:об|на|от)|спасибо за (?:заказ|покупку)',
   uk: 'підтвердження (?:замовлення|оплати|бронювання)|ваше? (?:замовлення|рахунок|чек)|дякуємо за (?:замовлення|покупку)|потвърждение (?:на|за) (?:поръчка|плащане)|вашата поръчка',
   el: 'επιβεβαίωση (?:παραγγελίας|πληρωμής|κράτησης)|η παραγγελία σας|απόδειξη',

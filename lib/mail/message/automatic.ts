@@ -117,7 +117,12 @@ const rules: readonly Rule[] = [
   ['precedence-auto-reply', 'automated', 'automatic', ({ header }) => precedence(header) === 'auto_reply'],
   ['absence-notice', 'automated', 'automatic', message => isAbsence(subjectOf(message))],
   ['one-time-code', 'automated', 'code', message => isNew(message, bringsCode) && isFromProgram(message)],
-  ['receipt', 'automated', 'receipt', message => isNew(message, isReceipt) && !asks(message) && isFromProgram(message)],
+  [
+    'receipt',
+    'automated',
+    'receipt',
+    message => isNew(message, isReceipt) && !asks(message) && isFromProgram(message),
+  ],
   ['list', 'marketing', 'bulk', ({ header }) => isListed(header)],
   ['auto-submitted', 'automated', 'automatic', ({ header }) => isAutoSubmitted(header)],
   ['bulk', 'marketing', 'bulk', ({ header }) => isBulk(header)],
@@ -186,8 +191,13 @@ function isFedBack({ header }: Classifiable): boolean {
 
 /** The envelope of a service that sends for others, or one whose bounces name the recipient or the campaign. */
 function isServiceEnvelope(mailFrom: string): boolean {
-  if (/^(?:pm_)?(?:bounces?|bnc|msprvs1)(?:[-_.+=]|$)/i.test(mailFrom.slice(0, mailFrom.lastIndexOf('@')))) return true
-  const labels = mailFrom.slice(mailFrom.lastIndexOf('@') + 1).toLowerCase().split('.').slice(-6)
+  if (/^(?:pm_)?(?:bounces?|bnc|msprvs1)(?:[-_.+=]|$)/i.test(mailFrom.slice(0, mailFrom.lastIndexOf('@'))))
+    return true
+  const labels = mailFrom
+    .slice(mailFrom.lastIndexOf('@') + 1)
+    .toLowerCase()
+    .split('.')
+    .slice(-6)
   return labels.some((_, at) => senderHosts.has(labels.slice(at).join('.')))
 }
 

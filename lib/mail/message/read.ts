@@ -54,7 +54,10 @@ export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
   return {
     ...readFields(header),
     conversation: readThreadIndex(lastField(header, 'thread-index') ?? ''),
-    calendarMethod: leavesOf(root).find(part => part.calendarMethod !== '')?.calendarMethod.slice(0, 20) ?? null,
+    calendarMethod:
+      leavesOf(root)
+        .find(part => part.calendarMethod !== '')
+        ?.calendarMethod.slice(0, 20) ?? null,
     text,
     html,
     attachments: reading.attachments,

@@ -39,7 +39,8 @@ const weakForms: Readonly<Record<string, string>> = {
   pt: 'código senha palavra-passe',
   it: 'codice',
   nl: 'code wachtwoord pincode',
-  north: 'kod kode koden koda lösenord lösenordet adgangskode adgangskoden passord passordet kóði kóðinn lykilorð',
+  north:
+    'kod kode koden koda lösenord lösenordet adgangskode adgangskoden passord passordet kóði kóðinn lykilorð',
   fi: 'koodi koodisi salasana salasanasi',
   ca: 'codi contrasenya',
   ro: 'cod codul parola',
@@ -74,12 +75,11 @@ export const yourWords: ReadonlySet<string> = new Set(
     ' ',
   ),
 )
-export const yourBehind =
-  'anda|kamu|của bạn|שלך|الخاص بك|σας|dvs|dumneavoastră|tău|ta|þinn|ti|شما'
+export const yourBehind = 'anda|kamu|của bạn|שלך|الخاص بك|σας|dvs|dumneavoastră|tău|ta|þinn|ti|شما'
 
 /** What a program says of a code that ends: how long it is good, by language. */
 export const lifetimeWords =
-  "expires? (?:in|at|after|on|soon)|will expire|valid (?:for|until|only)|good for \\d|(?:stops|only) works?|gültig|läuft .{0,20}ab|verfällt|valable|expire(?:ra)? (?:dans|à|le)|válid[oa]|caduca|vence (?:en|em)|expira|scade|valid[oa] per|geldig|verloopt|gyldig|udløber|utløper|giltig|går ut|voimassa|vanhenee|gildir|rennur út|vàlid|valabil|ważn[yea]|wygas|platn[ýáéí]|vyprší|érvényes|lejár|vrijedi|važi|velja|ističe|poteče|kehti|aegu|derīg|galioja|действи?т|действ(?:ует|ителен)|истека|дійсн|закінчу|валид|изтича|ισχύει|λήγει|vlen|skadon|geçerli|sona er|בתוקף|בתוק|יפוג|صالح|تنتهي|ينتهي|معتبر|منقضی|मान्य|वैध|समाप्त|หมดอายุ|ใช้ได้|hiệu lực|hết hạn|berlaku|kedaluwarsa|有效|过期|過期|失效|有効|期限|無効|유효|만료"
+  'expires? (?:in|at|after|on|soon)|will expire|valid (?:for|until|only)|good for \\d|(?:stops|only) works?|gültig|läuft .{0,20}ab|verfällt|valable|expire(?:ra)? (?:dans|à|le)|válid[oa]|caduca|vence (?:en|em)|expira|scade|valid[oa] per|geldig|verloopt|gyldig|udløber|utløper|giltig|går ut|voimassa|vanhenee|gildir|rennur út|vàlid|valabil|ważn[yea]|wygas|platn[ýáéí]|vyprší|érvényes|lejár|vrijedi|važi|velja|ističe|poteče|kehti|aegu|derīg|galioja|действи?т|действ(?:ует|ителен)|истека|дійсн|закінчу|валид|изтича|ισχύει|λήγει|vlen|skadon|geçerli|sona er|בתוקף|בתוק|יפוג|صالح|تنتهي|ينتهي|معتبر|منقضی|मान्य|वैध|समाप्त|หมดอายุ|ใช้ได้|hiệu lực|hết hạn|berlaku|kedaluwarsa|有效|过期|過期|失效|有効|期限|無効|유효|만료'
 
 /** What codes let nobody in, by language: a word before the name, or behind it (with what joins them). */
 const otherKinds: Readonly<Record<string, string>> = {
@@ -90,13 +90,15 @@ const otherKinds: Readonly<Record<string, string>> = {
   pt: 'desconto|produto|cliente|postal|artigo|erro|encomenda|pedido|banco|fornecedor|barras|país|sócio|reserva|promocional|rastreio|rastreamento|porta',
   it: 'sconto|prodotto|cliente|postale|articolo|errore|ordine|banca|fornitore|barre|fiscale|paese|socio|prenotazione|promozionale|porta|cancello|univoco|destinatario|ateco',
   nl: 'klant|artikel|product|post|fout|bestel|bank|land|deur|poort|korting',
-  north: 'kund|kunde|produkt|vare|artikel|post|fejl|feil|fel|bank|land|port|dør|asiakas|tuote|posti|virhe|pankki|maa|ovi',
+  north:
+    'kund|kunde|produkt|vare|artikel|post|fejl|feil|fel|bank|land|port|dør|asiakas|tuote|posti|virhe|pankki|maa|ovi',
   ro: 'client|produs|poștal|articol|eroare|comandă|bancă|furnizor|fiscal|de bare|reducere',
   pl: 'klienta|produktu|pocztowy|towaru|artykułu|błędu|zamówienia|banku|dostawcy|kreskowy|rabatowy|kraju|do (?:drzwi|bramy|domofonu)',
   cs: 'zákazníka|produktu|zboží|výrobku|chyby|objednávky|banky|dodavatele|země|poštovní|slevový|bankový|zákaznícky|čárový',
   south: 'kupca|proizvoda|artikla|poštanski|greške|banke|izdelka|stranke|купца|производа|грешке',
   hu: 'vevő|termék|cikk|hiba|bank|ország|posta|irányító|kapu',
-  baltic: 'kliendi|toote|posti|vea|panga|klienta|preces|pasta|kļūdas|bankas|kliento|prekės|pašto|klaidos|banko',
+  baltic:
+    'kliendi|toote|posti|vea|panga|klienta|preces|pasta|kļūdas|bankas|kliento|prekės|pašto|klaidos|banko',
   ru: 'товара|клиента|продукта|ошибки|заказа|банка|поставщика|страны|региона|почтовый|скидки|домофона|двери|обмен[а-я]{0,5}|артикула',
   uk: 'товару|клієнта|продукту|помилки|замовлення|банку|постачальника|країни|поштовий|знижки|домофону',
   bg: 'на (?:продукта|клиента|стоката|грешката|поръчката|банката|артикула)|клиентски|пощенски|продуктов',

@@ -35,14 +35,15 @@ const otherBehind = new RegExp(
   `^\\s{0,3}(?:(?:de(?:s|l| la| l['’]| los)?|d['’]|di|du|da|do|der|des) ?)?(?:l['’])?(?:${otherKindWords}|réduction|poszt|réduc)(?![\\p{L}\\p{M}])`,
   'iu',
 )
-const otherSentence = new RegExp(
-  `^\\s{0,3}(?:of\\b|name\\b|review|base\\b|is sent|was|problem|lock\\b|page\\b|word\\b|\\d{1,8} (?:means?|to (?:the|a|an)|on the)\\b)`,
-  'iu',
-)
+const otherSentence =
+  /^\s{0,3}(?:of\b|name\b|review|base\b|is sent|was|problem|lock\b|page\b|word\b|\d{1,8} (?:means?|to (?:the|a|an)|on the)\b)/iu
 /** Names under which meetings and doors are opened, too, and what is said around them. */
 const ofPlaces =
   /access|pass-?code|pin|security|temporary|activation|zugang|aktivierung|sicherheit|accès|acceso|accesso|acesso|acc[eé]s|toegang|adgang|tilgang|åtkomst|dostępu|доступ|giriş|الدخول|ورود|כניסה|confirmation/i
-const places = new RegExp(`(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}])(?:${placeWords})`, 'iu')
+const places = new RegExp(
+  `(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}])(?:${placeWords})`,
+  'iu',
+)
 const lifetime = new RegExp(lifetimeWords, 'iu')
 /** `Type this code`, `geben Sie den folgenden Code ein`; `enter code`, and not `use code`, which people say of what opens a door. */
 const stem = `(?:${weakStems.join('|')})(?![\\p{L}\\p{M}])`
@@ -136,7 +137,12 @@ export function findOtp(message: {
   let found = onlyCode(text, strongNames(text), codes, true)
   if (found === undefined) {
     const isFromProgram =
-      message.isFromProgram || signingIn.test(message.subject.slice(0, 1000)) || purpose.test(text) || lifetime.test(text) || demand.test(text) || isProgramText(text)
+      message.isFromProgram ||
+      signingIn.test(message.subject.slice(0, 1000)) ||
+      purpose.test(text) ||
+      lifetime.test(text) ||
+      demand.test(text) ||
+      isProgramText(text)
     const names = weakNames(text).filter(one => isFromProgram || isYours(text, one))
     found = onlyCode(text, names, codes, false)
   }
@@ -180,13 +186,21 @@ function weakNames(text: string): Name[] {
 }
 
 /** In a text that says what the code is for. */
-const purpose = /\b(?:(?:confirm|verify|unlock|activate) your (?:e-?mail|account|identity|phone|number|device|address)|(?:logging|signing) in to|to (?:log|sign) in)\b/i
+const purpose =
+  /\b(?:(?:confirm|verify|unlock|activate) your (?:e-?mail|account|identity|phone|number|device|address)|(?:logging|signing) in to|to (?:log|sign) in)\b/i
 
 /** Whether it is called the reader's: `your code`, `dein Nimbus-Code`, `kode Anda`. People write so of a code that they give away, too (isOfPlace). */
 function isYours(text: string, { from, to }: Name): boolean {
-  if (isBehindYour.test(text.slice(to, to + 20)) || /^(?:kodunuz|şifreniz|koodisi|kódod|رمزك|您的|你的)/iu.test(text.slice(from, to))) return true
+  if (
+    isBehindYour.test(text.slice(to, to + 20)) ||
+    /^(?:kodunuz|şifreniz|koodisi|kódod|رمزك|您的|你的)/iu.test(text.slice(from, to))
+  )
+    return true
   const before = text.slice(Math.max(0, from - 40), from)
-  const [, word = ''] = /(?<![\p{L}\p{M}])([\p{L}\p{M}]{2,9}) {1,3}(?:\p{Lu}[\p{L}\d.]{0,20}(?:-\p{Lu}\p{L}{0,20})?[ -])?$/u.exec(before) ?? []
+  const [, word = ''] =
+    /(?<![\p{L}\p{M}])([\p{L}\p{M}]{2,9}) {1,3}(?:\p{Lu}[\p{L}\d.]{0,20}(?:-\p{Lu}\p{L}{0,20})?[ -])?$/u.exec(
+      before,
+    ) ?? []
   return yourWords.has(word.toLowerCase())
 }
 
@@ -201,7 +215,8 @@ function onlyCode(text: string, names: readonly Name[], codes: readonly PlacedCo
   }
   if (!isStrong && names.length > 0) {
     for (const { value, from } of codes)
-      if (enters.test(text.slice(Math.max(0, from - 40), from))) found.push({ value: plain(value), isSaid: true })
+      if (enters.test(text.slice(Math.max(0, from - 40), from)))
+        found.push({ value: plain(value), isSaid: true })
   }
   // A number that words call the code counts before one that is only in its sentence.
   const said = found.some(one => one.isSaid) ? found.filter(one => one.isSaid) : found
@@ -247,7 +262,12 @@ function isOtherCode(text: string, { from, to }: Name): boolean {
 
 function isOfPlace(text: string, { from, to }: Name): boolean {
   const words = text.slice(from, to)
-  if (words.length > 12 ? !ofPlaces.test(words) : !ofPlaces.test(words) && !/^\P{Lu}{0,1}\p{L}{0,12}$/u.test(words)) return false
+  if (
+    words.length > 12
+      ? !ofPlaces.test(words)
+      : !ofPlaces.test(words) && !/^\P{Lu}{0,1}\p{L}{0,12}$/u.test(words)
+  )
+    return false
   return places.test(text.slice(Math.max(0, from - 160), from)) || places.test(text.slice(to, to + 80))
 }
 
@@ -317,7 +337,8 @@ function codeOf(
 }
 
 /** `… for licence`: the number behind it is the number of that. */
-const ofThing = /(?<!\p{L})(?:for|of|für|pour|para|per|voor|för|for|til|dla|для|за|için) (?:\p{L}{1,20}[ .]{1,2}){1,2}$/iu
+const ofThing =
+  /(?<!\p{L})(?:for|of|für|pour|para|per|voor|för|for|til|dla|для|за|için) (?:\p{L}{1,20}[ .]{1,2}){1,2}$/iu
 
 /** Letters alone, and words, are a code only where their sentence or line ends with them. */
 function isWritten(text: string, value: string, to: number): boolean {

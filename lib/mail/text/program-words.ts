@@ -8,7 +8,7 @@ const programPhrases: Readonly<Record<string, string>> = {
   fr: "(?:n['’]avez pas|n['’]as pas|n['’]êtes pas à l['’]origine|pas à l['’]origine) (?:demandé|effectué|de cette|initié)|ignore[rz] (?:ce|cet) (?:e-?mail|message|courriel|mail)|(?:message|e-?mail|courriel|mail) (?:est |a été )?(?:généré |envoyé )?automatique|ne (?:pas )?(?:répondez|répondre) (?:pas )?à ce|ne (?:le )?(?:communiquez|partagez|divulguez|transmettez) (?:jamais|pas|à personne)",
   es: 'no (?:has |ha )?(?:solicitado|solicitaste|solicitó|pediste|pidió|realizaste|realizó) (?:este|esta|el|la)|no (?:has|ha) (?:solicitado|pedido|realizado)|ignor[ae] este (?:correo|mensaje|e-?mail)|(?:mensaje|correo) (?:generado |enviado |es )?(?:automáticamente|automático)|no (?:responda|respondas|conteste|contestes) (?:a )?este|no (?:lo )?(?:compartas|comparta|compartir) (?:este|el|con)',
   pt: 'não (?:solicitou|pediu|fez|requisitou) (?:este|esta|esse|essa|o|a)|ignor[ea] (?:este|esta|esse|essa) (?:e-?mail|mensagem)|(?:mensagem|e-?mail) (?:gerada |gerado |enviada |enviado |é )?(?:automaticamente|automátic[ao])|não responda (?:a )?(?:este|esta|esse|essa)|não (?:o )?(?:compartilhe|partilhe) (?:este|esse|o|com)',
-  it: "non (?:hai|ha|avete) (?:richiesto|effettuato)|ignora(?:re)? (?:questa|questo|la presente) (?:e-?mail|messaggio|mail)|(?:messaggio|e-?mail|mail) (?:è (?:stat[oa] )?)?(?:generat[oa] |inviat[oa] )?automatic|non rispondere a (?:questa|questo)|non (?:condividere|comunicare) (?:questo|il|mai)",
+  it: 'non (?:hai|ha|avete) (?:richiesto|effettuato)|ignora(?:re)? (?:questa|questo|la presente) (?:e-?mail|messaggio|mail)|(?:messaggio|e-?mail|mail) (?:è (?:stat[oa] )?)?(?:generat[oa] |inviat[oa] )?automatic|non rispondere a (?:questa|questo)|non (?:condividere|comunicare) (?:questo|il|mai)',
   nl: 'niet (?:zelf )?(?:aangevraagd|gevraagd|verzocht)|negeer (?:deze|dit) (?:e-?mail|bericht|mail)|(?:e-?mail|bericht|mail) (?:dan )?negeren|automatisch (?:gegenereerd|verzonden|verstuurd|aangemaakt|bericht)|niet (?:op|te) (?:deze|dit|beantwoorden)|deel (?:deze|de|je|uw) code (?:nooit|niet|met niemand)',
   da: 'ikke (?:har )?(?:anmodet|bedt) om|ignor[eé]r denne (?:e-?mail|besked|mail)|automatisk (?:genereret|sendt|besked|mail)|(?:svar ikke|ikke svare?) på denne|del ikke (?:koden|denne)',
   nb: 'ikke (?:har )?(?:bedt om|forespurt)|ignorer denne (?:e-?posten|meldingen)|automatisk (?:generert|sendt|melding|e-?post)|(?:svar ikke|ikke svar) på denne|ikke del (?:koden|denne)',
@@ -59,7 +59,8 @@ export function isProgramText(text: string): boolean {
 
 const template = /<table\b/i
 const frame = /\bwidth\s*[:=]\s*["']?(?:4[89]\d|[56]\d\d|700)(?!\d)|\brole=["']?presentation\b/i
-const personal = /\bclass=["']?(?:mso|gmail_|moz-|apple-|x_?mso|elementtoproof)|\bschemas-microsoft-com:office:word\b/i
+const personal =
+  /\bclass=["']?(?:mso|gmail_|moz-|apple-|x_?mso|elementtoproof)|\bschemas-microsoft-com:office:word\b/i
 
 /** Whether HTML was filled into a template: laid out in a table of the width of templates, without a trace of the programs by which people write. */
 export function isTemplate(html: string): boolean {

@@ -9,7 +9,7 @@ const terms = new RegExp(linkTerms, 'iu')
 const otherLink =
   /unsubscribe|abmelden|abbestellen|désabonn|help|support|privacy|terms|view (?:it )?(?:in|on)|preferences|hilfe|impressum|datenschutz|aide|mentions légales|ayuda|ajuda|aiuto|privacidad|not you|not interested|block|decline|wasn['’]t (?:me|you)|利用規約|帮助|幫助|隐私|도움말/i
 /** A shorter one, which counts where words say what the link is for; digits alone only where its own URL says so, too. */
-const shortToken = /^(?=[\w~=%]{0,64}\d)(?=[\w~=%]{0,64}[a-z])[\w~=%]{4,64}$/i
+const shortToken = /^(?=[\w~]{0,64}\d)(?=[\w~]{0,64}[a-z])[\w~]{4,64}$/i
 const number = /^(?!(?:19|20)\d\d$)\d{4,12}$/
 const counted = /^(?:utm_|lang|locale|ref|source|campaign)/i
 /** A part of a URL that only chance can have made: long, with letters and digits. */

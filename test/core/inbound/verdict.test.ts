@@ -2,9 +2,25 @@ import t from 'tap'
 import { judge, type Proof } from '../../../lib/core/inbound/verdict.ts'
 import type { Authentication } from '../../../lib/model/message.ts'
 
-const personal = { category: 'personal', autoReplyable: true, reason: 'none' } as const
-const bulk = { category: 'marketing', autoReplyable: false, reason: 'list-id' } as const
-const spam = (reason: string) => ({ verdict: 'spam', category: 'spam', autoReplyable: false, reason })
+const personal = {
+  category: 'personal',
+  autoReplyable: true,
+  autoReplyReason: 'person',
+  reason: 'none',
+} as const
+const bulk = {
+  category: 'marketing',
+  autoReplyable: false,
+  autoReplyReason: 'bulk',
+  reason: 'list-id',
+} as const
+const spam = (reason: string) => ({
+  verdict: 'spam',
+  category: 'spam',
+  autoReplyable: false,
+  autoReplyReason: 'spam',
+  reason,
+})
 const proof = (authentication: Partial<Authentication>, more: Partial<Proof> = {}): Proof => ({
   authentication: { spf: 'pass', dkim: 'pass', dmarc: 'pass', ...authentication },
   policy: undefined,
@@ -12,16 +28,40 @@ const proof = (authentication: Partial<Authentication>, more: Partial<Proof> = {
   isExcused: false,
   isAuthorSure: true,
   isAligned: false,
+  requiresProof: false,
   isWhole: true,
   ...more,
 })
 
-t.test('a DMARC failure is spam and gets no automatic answer, whatever else is known', async t => {
-  for (const policy of ['reject', 'quarantine', 'none'] as const) {
+t.test('a DMARC failure is spam where the domain asks for quarantine or reject', async t => {
+  for (const policy of ['reject', 'quarantine'] as const) {
     for (const classified of [personal, bulk]) {
       t.strictSame(judge(classified, proof({ dmarc: 'fail' }, { policy }), {}, true), spam('dmarc-fail'))
     }
   }
+})
+
+t.test('a DMARC failure under p=none asks for no action: the message is clean and not answered', async t => {
+  const failed = proof({ dmarc: 'fail' }, { policy: 'none', requiresProof: true })
+  t.strictSame(judge(personal, failed, {}, true), {
+    verdict: 'clean',
+    ...personal,
+    autoReplyable: false,
+    autoReplyReason: 'unproven',
+  })
+  const bounce = { category: 'bounce', autoReplyable: false, autoReplyReason: 'bounce', reason: 'x' } as const
+  t.strictSame(judge(bounce, failed, {}, true), { verdict: 'clean', ...bounce }, 'a bounce stays a bounce')
+})
+
+t.test('programs answer proven authors alone, unless authentication is off', async t => {
+  const none = { spf: 'none', dkim: 'none', dmarc: 'none' } as const
+  const said = (more: Partial<Proof>) => {
+    const { autoReplyable, autoReplyReason } = judge(personal, proof(none, more), {}, true)
+    return `${autoReplyable} ${autoReplyReason}`
+  }
+  t.equal(said({ requiresProof: true }), 'false unproven')
+  t.equal(said({ requiresProof: true, isAligned: true }), 'true person')
+  t.equal(said({ requiresProof: false }), 'true person')
 })
 
 t.test('nor is clean what the SPF of its own domain denies, where that has no policy', async t => {
@@ -33,11 +73,14 @@ t.test('nor is clean what the SPF of its own domain denies, where that has no po
 
 t.test('not where a trusted sealer excuses it, or where the operator says so', async t => {
   const failed = { dmarc: 'fail' } as const
-  t.strictSame(judge(personal, proof(failed, { isExcused: true }), {}, true), {
+  t.strictSame(judge(personal, proof(failed, { policy: 'reject', isExcused: true }), {}, true), {
     verdict: 'clean',
     ...personal,
   })
-  t.strictSame(judge(personal, proof(failed), {}, false), { verdict: 'clean', ...personal })
+  t.strictSame(judge(personal, proof(failed, { policy: 'reject' }), {}, false), {
+    verdict: 'clean',
+    ...personal,
+  })
 })
 
 t.test('what a domain wants kept away is not let in by doubt', async t => {
@@ -77,7 +120,7 @@ t.test('what others say: a virus weighs most, then DMARC, then rspamd and the li
   const said = (authentication: Authentication, opinions: Parameters<typeof judge>[2]) => {
     const { verdict, category, autoReplyable, reason } = judge(
       personal,
-      proof(authentication),
+      proof(authentication, { policy: 'reject' }),
       opinions,
       true,
     )
@@ -104,6 +147,9 @@ t.test(
       category: 'personal',
       autoReplyable: false,
     })
-    t.strictSame(judge(personal, proof({ dmarc: 'fail' }, unread), {}, true), spam('dmarc-fail'))
+    t.strictSame(
+      judge(personal, proof({ dmarc: 'fail' }, { ...unread, policy: 'reject' }), {}, true),
+      spam('dmarc-fail'),
+    )
   },
 )

@@ -11,14 +11,8 @@ t.test('what was found comes back from the row, and a reply that is the text is 
   for (const text of [...texts, answer]) {
     const found = extract({ subject: '', text, html: '' })
     const extracted = extractionColumn({ text }, found)
-    const row = {
-      direction: 'inbound',
-      verdict: 'clean',
-      subject: '',
-      bodyText: text,
-      bodyHtml: '',
-      extracted,
-    } as const
+    const kind = { direction: 'inbound', verdict: 'clean', category: 'personal' } as const
+    const row = { ...kind, subject: '', bodyText: text, bodyHtml: '', extracted }
     t.strictSame(await extractionOf(row), found, JSON.stringify(text))
     const begun = { ...row, extractedBegin: extracted.slice(0, 200), extractedEnd: extracted }
     const { isReplyCut, ...within } = extractionWithin(begun as never)
@@ -47,6 +41,7 @@ t.test('no code and no link to sign in is offered of mail that may be forged', a
     const row = {
       direction: 'inbound',
       verdict,
+      category: 'automated',
       subject: '',
       bodyText: text,
       bodyHtml: '',

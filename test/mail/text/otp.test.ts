@@ -66,6 +66,66 @@ t.test('a judged table of codes and of numbers that are none', async t => {
   for (const [subject, text, otp] of judged) t.equal(findOtp({ subject, text }), otp, `${subject} | ${text}`)
 })
 
+t.test('codes that let nobody in are none, and names of all languages are known', async t => {
+  for (const text of [
+    ...[
+      'PIN code: 560001',
+      'Pincode - 700016',
+      'Customer code: 445566',
+      'Reason code: 445566',
+      'zip codes 90210',
+    ],
+    ...['Kundencode 445566', 'Codice cliente: 445566', 'Código de producto: 445566', 'Код товара: 445566'],
+    ...[
+      '商品コード：110293',
+      '상품코드: 110293',
+      'Ürün kodu: 445566',
+      'קוד מוצר: 445566',
+      'Kode barang: 445566',
+    ],
+    ...['Content-Transfer-Encoding: base64', 'Your reservation code is 445566', 'code: E1024'],
+    ...['Meeting ID: 845 2231 9981\nPasscode: 441232', 'Dial-in: +49 30 1234567\nAccess code: 983726#'],
+    ...[
+      'The gate code is 4821#.',
+      'The key box is left of the door, code is 4821.',
+      'Access code for the office: 4821',
+    ],
+    'Could you please send me the activation code for licence 88213344?',
+  ]) {
+    t.equal(findOtp({ subject: 'Hello', text }), null, text)
+  }
+  for (const text of [
+    'Customer code: 445566',
+    'Codice cliente: 445566',
+    'PIN code: 560001',
+    '商品コード：110293',
+  ])
+    t.equal(findOtp({ subject: 'Hello', text, isFromProgram: true }), null, `${text} from a program`)
+  for (const [text, otp] of [
+    ['Одноразовый пароль: 829104', '829104'],
+    ['Su clave de acceso es 551209', '551209'],
+    ['Contraseña de un solo uso: 551209', '551209'],
+    ['Senha de uso único: 448719', '448719'],
+    ['Uw eenmalig wachtwoord is 448719', '448719'],
+    ['Kertakäyttösalasana on 448719', '448719'],
+    ['Hasło jednorazowe: 448719', '448719'],
+    ['Jednorázové heslo: 448719', '448719'],
+    ['Egyszeri jelszó: 448719', '448719'],
+    ['Tek kullanımlık şifre: 448719', '448719'],
+    ['認証コード：kT7pw', 'kT7pw'],
+    ['Your verification code is 621\u2009940', '621940'],
+    ['Your verification code is 62\u200b1940', '621940'],
+    ['Hello,\n\n730561\n\nUse this code to finish.', '730561'],
+    ['Tuesday 24 November 2026\n\n331845\n\nis the access code to your account.', '331845'],
+    ['Ihre TAN für den Auftrag 88213 lautet 664209.', '664209'],
+  ] as const) {
+    t.equal(findOtp({ subject: 'Hello', text }), otp, text)
+  }
+  t.equal(findOtp({ subject: 'Hello', text: 'The code is 493021' }), null, 'a name of many things')
+  t.equal(findOtp({ subject: 'Hello', text: 'The code is 493021', isFromProgram: true }), '493021')
+  t.equal(findOtp({ subject: 'Hello', text: 'The code is 493021. It expires in 5 minutes.' }), '493021')
+})
+
 t.test('a code of letters alone ends the text, its line or its sentence', async t => {
   for (const [end, isCode] of [
     ...['', ' ', ' '.repeat(30), '"', '" ', '\n', '   \nx', '.', '. x', '!'].map(one => [one, true] as const),

@@ -46,7 +46,7 @@ t.test('it holds what nobody can guess', async t => {
     t.equal(found('Sign in', a(url, 'Sign in')), url)
   for (const url of [
     'https://there.example/sign-in',
-    'https://there.example/?token=k3j5h2k3j5h2k3j',
+    'https://there.example/?token=k3j',
     'https://there.example/?token=kkjjhhkkjjhhkkjjhhkk',
     'https://there.example/?token=11223344556677889900',
   ])
@@ -59,4 +59,22 @@ t.test('in a text its words stand before it, and near', async t => {
   const far = (count: number) => `To sign in${' -'.repeat(count / 2)}\n${one} expires`
   t.equal(found('Hello', far(180)), one)
   t.equal(found('Hello', far(220)), null, 'far before it')
+})
+
+t.test('a short token counts where words and the URL, or the subject, say what it is for', async t => {
+  for (const [subject, text, url] of [
+    [
+      'Confirm your email',
+      'Please confirm:',
+      'https://there.example/users/confirm?confirmation_token=Zx81kq',
+    ],
+    ['Ann invited you', 'Accept invitation:', 'https://there.example/invite/c/8f7e6d5c'],
+    ['Bitte bestätige deine Adresse', 'Klicke hier:', 'https://there.example/aktivieren/7d8f9a'],
+    ['Activez votre compte', 'Cliquez ici :', 'https://there.example/activation/3f2a'],
+    ['メールアドレスの確認', '以下のリンク', 'https://there.example/verify/ja/8831'],
+    ['重置密码', '请点击', 'https://there.example/reset?k=zh91'],
+  ] as const)
+    t.equal(found(subject, `${text}\n${url}\n\nTerms: https://there.example/terms2026a`), url, subject)
+  t.equal(found('News', 'Read on:\nhttps://there.example/story/8f7e6d5c'), null, 'words of something else')
+  t.equal(found('Confirm your email', 'Confirm: https://there.example/2026'), null, 'a year')
 })

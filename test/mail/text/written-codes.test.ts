@@ -13,6 +13,8 @@ interface Written {
 
 /** Read otherwise, and why. */
 const otherwise: Record<string, string> = {
+  c024: 'the code of a door',
+  'w2-33': 'the code of a locker',
   c122: 'it is called a number, and nothing in the message a code',
   'w2-42': 'what a bank calls an auth code on a receipt',
 }
