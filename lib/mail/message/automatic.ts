@@ -60,7 +60,7 @@ const absence = new RegExp(
 )
 /** As Notes writes it: `AUTO: Bob Smith is out of the office (returning 12/01/2026)`. */
 const notesAbsence =
-  /^\s*(?:(?:auto|re)\s?[:：]\s?){0,2}[^?!:]{1,60} is (?:currently |now )?out of (?:the )?office\s*(?:\((?:returning|return|until|back)|(?:returning|until|from|till) [^?]{0,40}\d|\.?\s*$)/iu
+  / is (?:currently |now )?out of (?:the )?office ?(?:\((?:returning|return|until|back)|(?:returning|until|from|till) \d|\.?$)/i
 const codeKind =
   '(?:verification|security|log-?in|sign-?in|access|confirmation|authentication|one-?time|single-use|2fa|otp|activation)'
 const codeThing = '(?:pass-?code|code|pin|otp|password)'
@@ -243,7 +243,7 @@ function isAnswerer(header: Header): boolean {
 
 function isAbsence(subject: string): boolean {
   const start = subject.slice(0, 200)
-  return absence.test(start) || notesAbsence.test(start)
+  return absence.test(start) || (notesAbsence.test(start.trimEnd()) && !start.includes('?'))
 }
 
 const isReceipt = (subject: string) => receipt.test(subject.trimStart())
