@@ -6,7 +6,14 @@ import { type Extraction, oneTimeOf } from './found.ts'
 
 /** @param isFromProgram whether its header or envelope says that a program wrote it: then less has to call a code a code */
 export function extract(
-  message: { subject: string; text: string; html: string },
+  message: {
+    subject: string
+    text: string
+    html: string
+    /** Message-IDs of In-Reply-To and References: a message that names none quotes nothing. */
+    inReplyTo?: readonly string[]
+    references?: readonly string[]
+  },
   isFromProgram = false,
 ): Extraction {
   const { text: reply, html } = newText(message)

@@ -8,12 +8,19 @@ import {
 import type { WholeMessage } from '../../store/tables.ts'
 import { otpName, type ToldRow } from '../../store/told-messages.ts'
 
+/** The columns that it is found in, or was. */
+type Extracted =
+  | 'category'
+  | 'extracted'
+  | 'subject'
+  | 'bodyText'
+  | 'bodyHtml'
+  | 'inReplyTo'
+  | 'references'
+
 /** What stands in the row; of a message that came before it was kept there, what is found now. */
 export async function extractionOf(
-  row: Pick<
-    WholeMessage,
-    'direction' | 'verdict' | 'category' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'
-  >,
+  row: Pick<WholeMessage, 'direction' | 'verdict' | Extracted>,
 ): Promise<Extraction> {
   if (row.direction === 'outbound') return nothing
   const extraction = await wholeExtraction(row)
@@ -26,11 +33,17 @@ function withoutWaysIn<Found extends Extraction>(extraction: Found): Found {
 }
 
 async function wholeExtraction(
-  row: Pick<WholeMessage, 'category' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
+  row: Pick<WholeMessage, Extracted>,
 ): Promise<Extraction> {
   if (row.extracted === null) {
     const { extract } = await import('../../reading/extraction.ts')
-    const message = { subject: row.subject, text: row.bodyText, html: row.bodyHtml }
+    const message = {
+      subject: row.subject,
+      text: row.bodyText,
+      html: row.bodyHtml,
+      inReplyTo: row.inReplyTo === null ? [] : [row.inReplyTo],
+      references: JSON.parse(row.references) as string[],
+    }
     return extract(message, row.category !== 'personal')
   }
   if (row.extracted === nothingFound) return { ...nothing, replyText: row.bodyText }

@@ -10,6 +10,22 @@ const verbParts = verbs.filter(verb => !verbWords.has(verb))
 /** How far from the end of such a line its verb may stand. */
 const verbWithin = 140
 
+/** "said": Sparrow's and Airmail's word. People write it more often than programs, so it asks for more around it. */
+const saidWords = new Set(
+  'said|says|sagte|dit|dijo|disse|detto|zei|sade|sagde|sa|sanoi|powiedział|powiedziała|řekl|řekla|сказал|сказала'.split(
+    '|',
+  ),
+)
+/** Words of a name, or next to a verb, that begin with a small letter. */
+const smallWords = new Set(
+  'a ha ho hat has heeft har have van von vom der den de del da das do dos di du la le el al bin ibn af av zu ten ter y e o'.split(
+    ' ',
+  ),
+)
+const personalWords = new Set(
+  'i the this that it he she we they you ich er sie wir das der die je il elle'.split(' '),
+)
+
 const onWords = new Set(formsOf('on'))
 /** Of a date, whatever digits it is written in. */
 const year = /(?<!\p{Nd})\p{Nd}{4}(?!\p{Nd})/u
@@ -52,24 +68,28 @@ export function attributionStart(
 ): number | undefined {
   const last = shown(lines[end]!)
   if (last === '' || last.length > attributionLength) return undefined
-  if (!isAboveQuote && !/(?:[:：]|--)$/u.test(last)) return undefined
+  if (!isAboveQuote && !/(?:[:：]|--)$/u.test(last) && !endsWithoutColon(last)) return undefined
   let joined = ''
   let weak: number | undefined
   for (let start = end; start > end - attributionLines && start >= 0; start--) {
     const line = start === end ? last : shown(lines[start]!)
     if (line === '' || line.startsWith('>')) break
-    joined = joined === '' ? line : `${line} ${joined}`
+    // A program that breaks a line within the brackets of an address puts no space there.
+    joined = joined === '' ? line : /[<([][^<>()[\]\s]*$/.test(line) ? line + joined : `${line} ${joined}`
     if (joined.length > attributionLength) break
     const strength = strengthOf(joined, isAboveQuote)
     if (strength === 'strong') return start
-    if (strength === 'weak') weak ??= start
+    const isBegun = start === 0 || isBlank(lines[start - 1]!)
+    if (strength === 'paragraph' && isBegun) return start
+    if (strength === 'alone' && isBegun && isBlank(lines[end + 1] ?? '')) return start
+    if (strength !== undefined) weak ??= start
   }
   return isAboveQuote ? weak : undefined
 }
 
 /** The end of an address that Gmail has broken before its bracket, and what follows there. */
 const brokenAddress = /<[^<>\s@]{1,200}@[^<>\s@]{1,200}$/
-const bracketBelow = /^>[^<>]{0,80}[:：]\s*$/u
+const bracketBelow = /^>[^<>]{0,80}$/u
 
 /** The lines, with those that were broken within the brackets of an address put together: what begins with a bracket is no quote then. */
 export function joinedAtBrackets(lines: readonly string[]): readonly string[] {
@@ -84,13 +104,26 @@ export function joinedAtBrackets(lines: readonly string[]): readonly string[] {
   return joined
 }
 
-/** Whether words say who wrote what follows, and when: strong where nothing else needs to. */
-function strengthOf(line: string, isAboveQuote: boolean): 'strong' | 'weak' | undefined {
+/**
+ * How surely words say who wrote what follows, and when: `strong` needs nothing else, `paragraph` has to begin one,
+ * `alone` has to be one, `weak` needs the marks of a quote below.
+ */
+function strengthOf(
+  line: string,
+  isAboveQuote: boolean,
+): 'strong' | 'paragraph' | 'alone' | 'weak' | undefined {
   const isDated = year.test(line) || time.test(line) || shortDate.test(line)
-  if (!isDated && !isAboveQuote) return undefined
   const { said, hasColon } = withoutColon(line)
-  const verb = verbAt(said)
-  const hasAddress = bracketed.test(said)
+  const hasAddress = bracketed.test(said) || addressFirst.test(said)
+  if (!isDated && !isAboveQuote && !hasAddress) return undefined
+  const isFull = year.test(said) && time.test(said)
+  const verb = verbAt(said, isFull || hasAddress || isAboveQuote)
+  // `Bob Ross <bob@example.net> wrote:`
+  if (!isDated && hasAddress && hasColon && verb >= 0 && isNameAndAddress(said)) return 'paragraph'
+  if (!isDated && !isAboveQuote) return undefined
+  if (!hasColon && isFull && beginsAsOne(said) && isVerbLast(said, verb))
+    return hasAddress ? 'strong' : 'alone'
+  if (!hasColon && isAboveQuote && isDated && beginsAsOne(said) && isVerbLast(said, verb)) return 'weak'
   if (hasColon && isDated && beginsAsOne(said)) {
     const isBehindDate = verb > said.search(/\p{Nd}/u) && verb >= said.length - verbWithin
     if (isBehindDate || (hasAddress && /[>)\]]$/.test(said))) return 'strong'
@@ -100,7 +133,8 @@ function strengthOf(line: string, isAboveQuote: boolean): 'strong' | 'weak' | un
   // In some languages the verb stands before the date, which ends the line.
   const endsInDate = /\p{Nd}\)*$/u.test(said)
   if (hasColon && isDated && verb >= 0 && (hasAddress || (endsInDate && said.length <= 120))) return 'strong'
-  if (hasColon && verb >= 0 && said.length - verb <= verbWithin) return 'weak'
+  const isNamed = isDated || hasAddress || isNameAndVerb(said, verb)
+  if (hasColon && verb >= 0 && said.length - verb <= verbWithin && isNamed) return 'weak'
   // `Quoting Bob <bob@example.net>:`
   if (hasColon && hasAddress && said.length <= 120 && /[>)\]]$/.test(said)) return 'weak'
   return isDated && hasAddress ? 'weak' : undefined
@@ -123,11 +157,56 @@ function beginsAsOne(said: string): boolean {
   )
 }
 
+const addressFirst = /^[^\s<>()[\]@]{1,200}@[^\s<>()[\]@]{1,200}\s/
+const nameAndAddress =
+  /^([^<>()[\]@]{0,80})[<([]?(?:mailto:)?[^<>()[\]\s@]{1,200}@[^<>()[\]\s@]{1,200}[>)\]]?(.{0,30})$/u
+
+/** Whether there is nothing but a name (with no other words), an address, and a verb behind them. */
+function isNameAndAddress(said: string): boolean {
+  const bare = addressFirst.exec(said)?.[0]
+  const [, name = '', behind = ''] = bare
+    ? ['', '', said.slice(bare.length)]
+    : (nameAndAddress.exec(said) ?? [])
+  if (behind.length > 30) return false
+  return behind.trim() !== '' && verbAt(behind, true) >= 0 && smallWordsIn(name) === 0
+}
+
+/** Whether a line ends in a verb, and the name of the one it is about where the language puts that last. */
+function isVerbLast(said: string, verb: number): boolean {
+  return (
+    verb >= 0 &&
+    /^\S{1,24}(?:\s\p{Lu}[\p{L}.'-]{0,40}){0,4}(?:\s?[<([]\S{3,200}[>)\]])?$/u.test(said.slice(verb))
+  )
+}
+
+/** `Bob Ross wrote`: no sentence of a person that ends in a colon, which has more words. */
+function isNameAndVerb(said: string, verb: number): boolean {
+  if (verb < 0 || said.length > 80) return false
+  const first = /^[\p{L}'’]+/u.exec(said)?.[0].toLowerCase() ?? ''
+  const isSaid = saidWords.has(/^[\p{L}\p{M}]+/u.exec(said.slice(verb))?.[0].toLowerCase() ?? '')
+  if (isSaid && personalWords.has(first)) return false
+  return smallWordsIn(said.slice(0, verb)) <= (isSaid ? 0 : 1) && smallWordsIn(said.slice(verb)) <= 3
+}
+
+function smallWordsIn(text: string): number {
+  return [...text.matchAll(/(?<![\p{L}\p{M}'’])\p{Ll}[\p{L}\p{M}]*/gu)].filter(
+    ({ 0: word }) => !smallWords.has(word),
+  ).length
+}
+
+/** Whether a line may be an attribution whose colon was left out. */
+function endsWithoutColon(line: string): boolean {
+  if (!/\p{Nd}/u.test(line) && !line.includes('@') && line.length > 40) return false
+  if (/@[^\s@]{1,200}[>)\]]$/.test(line.slice(-250))) return true
+  return isVerbLast(line.slice(-80), verbAt(line.slice(-80), true))
+}
+
 /** Where the last word stands that says that somebody wrote; -1 for none. */
-function verbAt(said: string): number {
-  const lower = said.toLowerCase()
+function verbAt(text: string, mayBeSaid: boolean): number {
+  const lower = text.toLowerCase()
   let found = -1
-  for (const { 0: word, index } of lower.matchAll(/[\p{L}\p{M}]+/gu)) if (verbWords.has(word)) found = index
+  for (const { 0: word, index } of lower.matchAll(/[\p{L}\p{M}]+/gu))
+    if (verbWords.has(word) || (mayBeSaid && saidWords.has(word))) found = index
   for (const part of verbParts) found = Math.max(found, lower.lastIndexOf(part))
   return found
 }
@@ -215,7 +294,7 @@ export function separatorOf(line: string): 'original' | 'forwarded' | 'end' | 'a
     if (ends.has(name)) return 'end'
     if (startsAsForward(name)) return 'forwarded'
     // `---- Bob <bob@example.net> wrote ----`
-    return bracketed.test(line) && verbAt(words) >= 0 ? 'original' : undefined
+    return bracketed.test(line) && verbAt(words, false) >= 0 ? 'original' : undefined
   }
   // Apple's has no rule, and a colon.
   return /[:：]$/u.test(words) && forwards.has(words.slice(0, -1).trimEnd()) ? 'forwarded' : undefined

@@ -107,7 +107,7 @@ function kindOf(
   attributes: Readonly<Record<string, string>>,
 ): 'container' | 'marker' | 'signature' | undefined {
   const { style = '', type = '', cite } = attributes
-  if (name === 'blockquote' && (/^\s*cite/i.test(type) || cite !== undefined)) return 'container'
+  if (name === 'blockquote' && (/^\s*cite/i.test(type) || isOfMail(cite))) return 'container'
   if (name === 'includetail') return 'container'
   if (name === 'hr' && attributes.tabindex === '-1') return 'marker'
   // Outlook's line above the header of what is quoted; Windows Mail's.
@@ -122,6 +122,11 @@ function kindOf(
     if (signatures.has(plain)) return 'signature'
   }
   return undefined
+}
+
+/** Whether `cite` names a message: a page that it names is quoted by the sender. */
+function isOfMail(cite: string | undefined): boolean {
+  return cite !== undefined && !/^\s*https?:/i.test(cite)
 }
 
 function isBorderAbove(style: string): boolean {

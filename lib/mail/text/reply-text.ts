@@ -33,16 +33,22 @@ interface Told {
   readonly subject: string
   readonly text: string
   readonly html: string
+  /** Message-IDs of In-Reply-To and References; undefined if the header is unknown. */
+  readonly inReplyTo?: readonly string[]
+  readonly references?: readonly string[]
 }
 
 /**
- * What came anew with a message: without quoted history and signature, also between the parts of a quote. Of a message
- * that was forwarded that is what its sender wrote above it, and what came anew with the forwarded one. Never empty when the
- * message is not: of a message that is nothing but a quote, all of it.
+ * Returns what the sender of a message wrote: its text without quoted history and signature. Text counts as a quote only
+ * with evidence: an attribution, a header block, or the markup that mail programs quote with. The first message of a
+ * thread quotes nothing. A forwarded message yields the sender's note and the new text of the forwarded message.
+ * A message that consists of a quote alone is returned whole.
  */
-export function newText({ subject, text, html }: Told): NewText {
+export function newText(message: Told): NewText {
+  const { subject, text, html } = message
   const whole = text.trim()
   const hint = hintOf(subject)
+  if (isFirst(message)) return { text: withoutSignature(linesOf(text)) || whole, html }
   const found = withoutHistory(linesOf(text), hint)
   // What elements the HTML quotes in is believed before any words.
   const own = withoutQuotes(html, found.isForward)
@@ -51,6 +57,19 @@ export function newText({ subject, text, html }: Told): NewText {
     found.isForward || own.letters === '' || isAllBut(own.letters, lettersOf(found.text || whole))
   const told = isKnown ? found : withoutHistory(linesOf(htmlToText(own.html)), hint)
   return { text: told.text || found.text || whole, html: own.html }
+}
+
+/** `[list] Re: …` */
+const tags = /^\s*(?:\[[^[\]]{0,60}\]\s*){1,3}/
+
+/** Whether a message begins a thread: nothing in it says that it answers another or passes one on. */
+function isFirst({ subject, text, inReplyTo, references }: Told): boolean {
+  if (inReplyTo?.length !== 0 || references?.length !== 0) return false
+  const bare = subject.slice(0, 400).replace(tags, '')
+  if ([subject, bare].some(one => isReplySubject(one) || isForwardSubject(one))) return false
+  return !linesOf(text)
+    .slice(0, linesRead)
+    .some(line => separatorOf(line) === 'forwarded')
 }
 
 /** Letters of a signature, at the most. */
@@ -89,6 +108,10 @@ function withoutHistory(all: readonly string[], hint: 'forward' | 'reply' | unde
     return { text: parts.join('\n\n').trim(), isForward }
   }
   const followers = wordsBelow(lines)
+  /** Whether something above says that lines with the marks of a quote are one. */
+  let isEvident = false
+  let hasOtherMarks = false
+  const isQuote = (line: string) => isQuoted(line) || (hasOtherMarks && otherMarks.test(line))
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at]!
     if (isBlank(line)) {
@@ -116,20 +139,35 @@ function withoutHistory(all: readonly string[], hint: 'forward' | 'reply' | unde
         return answer(true)
       }
       // A line that asks to write above it stands at the top of what a program sent.
-      if (!isFirst) return answer()
-      if (separator !== undefined) continue
+      if (!isFirst && !(isQuoted(line) && isQuoted(followers[at]!))) return answer()
+      if (separator !== undefined) {
+        isEvident = true
+        continue
+      }
     }
-    if (isQuoted(line)) {
-      end()
+    if (isQuote(line)) {
+      const last = blockEnd(lines, at, isQuote)
+      const evidence = isEvident ? 'above' : evidenceIn(lines.slice(at, last))
+      if (evidence === undefined) part.push(...lines.slice(at, last))
+      else {
+        isEvident = true
+        end()
+        // Mail.ru and Orange mark the attribution alone.
+        if (evidence === 'last') return answer()
+      }
+      at = last + (evidence === undefined ? 0 : wrappedLines(lines, last, isQuote)) - 1
       continue
     }
-    const isAboveQuote = isQuoted(followers[at]!)
+    const hasOthers = otherMarks.test(followers[at]!)
+    const isAboveQuote = isQuoted(followers[at]!) || hasOthers
     const start = attributionStart(lines, at, isAboveQuote)
     if (start === undefined) {
       part.push(line)
       continue
     }
     part.splice(Math.max(0, part.length - (at - start)))
+    isEvident = true
+    hasOtherMarks ||= hasOthers
     // What is not marked as a quote line by line is one to the end.
     if (!isAboveQuote) return answer()
     end()
@@ -168,6 +206,59 @@ function isBlankOrRuled(line: string): boolean {
     isBlank(line) ||
     (line.length < 100 && /^\s{0,8}[-_=*]{3}/.test(line) && /[-_=*]{3}$/.test(line.trimEnd()))
   )
+}
+
+/** Marks that stand for a quote below an attribution only: `| text`, and initials, `AB> text`. */
+const otherMarks = /^\s{0,3}(?:\|(?:\s|$)|\p{L}{1,4}>)/u
+
+/** The line behind the marked lines that begin at `start`. */
+function blockEnd(lines: readonly string[], start: number, isQuote: (line: string) => boolean): number {
+  let end = start
+  while (end < lines.length && isQuote(lines[end]!)) end++
+  return end
+}
+
+/**
+ * What in marked lines says that they are a quote: an attribution or a header block among them; `last` when it is an
+ * attribution or block that ends them, so what it speaks of is below.
+ */
+function evidenceIn(marked: readonly string[]): 'inside' | 'last' | undefined {
+  const lines = marked.map(line => line.replace(/^\s{0,3}[>＞]+ ?/u, ''))
+  for (let at = 0; at < lines.length; at++) {
+    if (isBlank(lines[at]!)) continue
+    if (isHeaderBlock(lines, at))
+      return lines.slice(behindHeaderBlock(lines, at)).every(isBlank) ? 'last' : 'inside'
+    if (
+      attributionStart(lines, at, isQuoted(marked[at + 1]?.replace(/^\s{0,3}[>＞] ?/u, '') ?? '')) ===
+      undefined
+    )
+      continue
+    return lines.slice(at + 1).every(isBlank) ? 'last' : 'inside'
+  }
+  return undefined
+}
+
+/** Columns at which programs break lines, at the least. */
+const wrapColumn = 72
+const wrappedMost = 20
+
+/**
+ * How many lines behind a quote belong to its last line, which a program on the way broke without marking the rest:
+ * each line above has no room for the next word, and the quote goes on below or its sentence does.
+ */
+function wrappedLines(lines: readonly string[], start: number, isQuote: (line: string) => boolean): number {
+  let at = start
+  for (; at < lines.length && at - start < wrappedMost; at++) {
+    const line = lines[at]!
+    if (isBlank(line) || isQuote(line)) break
+    const above = lines[at - 1]!.trimEnd()
+    const word = line.slice(0, wrapColumn).trimStart().split(/\s/, 1)[0]!
+    if (above.length + 1 + word.length <= wrapColumn || above.length > 2 * wrapColumn) return 0
+  }
+  const goesOn = at < lines.length && isQuote(lines[at]!)
+  const isUnfinished =
+    !/[.!?:;。！？]["')\]]?\s*$/u.test(lines[start - 1]!) && /^\p{Ll}/u.test(lines[start] ?? '')
+  return isUnfinished || (goesOn && !/[.!?]\s*$/.test(lines[start - 1]!)) ? at - start : 0
 }
 
 function isQuoted(line: string): boolean {

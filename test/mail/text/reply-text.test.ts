@@ -144,6 +144,105 @@ t.test('signatures, and what is none', async t => {
   }
 })
 
+const attributed = 'On Mon, 4 May 2026 at 10:15, Bob Ross <bob@example.net> wrote:\n> old'
+
+t.test('marked lines and indented blocks without an attribution are what the sender wrote', async t => {
+  for (const text of [
+    'Please print this on the card:\n\n> Happy birthday\n> From all of us\n\nThank you',
+    'The session:\n\n>>> import lamp\n>>> lamp.on()\nTrue',
+    'Der Fehler ist:\n> Zugriff verweigert\n\nWas nun?',
+    'Voici mes données :\n> IBAN FR00 1234',
+    'This is what Ann and Bob said to me on the phone:\n> we come',
+    '| Lamp | Price |\n| --- | --- |\n| A | 30 |',
+  ]) {
+    t.equal(ofText(text), text)
+    t.equal(ofText(`${text}\n\n${attributed}`), text, 'above a quote')
+  }
+  for (const [html, kept] of [
+    ['<p>Name: Ann</p><blockquote>My lamp is broken.</blockquote><p>Bye</p>', 'My lamp is broken.'],
+    [
+      '<div>It is:</div><blockquote style="margin:0 0 0 40px"><div>12 High Street</div></blockquote><br><div class="gmail_quote"><div class="gmail_attr">On Mon, Oct 5, 2026 at 9:00 AM Bob &lt;bob@example.net&gt; wrote:</div><blockquote class="gmail_quote">Where to?</blockquote></div>',
+      '12 High Street',
+    ],
+    [
+      '<p>I read:</p><blockquote cite="https://example.com/page">Lamps are back</blockquote>',
+      'Lamps are back',
+    ],
+  ] as const) {
+    const got = replyText({ subject: 'Re: x', text: htmlToText(html), html })
+    t.match(got, kept)
+    t.notMatch(got, 'Where to?')
+  }
+})
+
+t.test('the first message of a thread quotes nothing', async t => {
+  const first = { inReplyTo: [], references: [], html: '' }
+  const text = `Is this from you?\n\n${attributed}\n\nFrom: a@example.com\nDate: today\nTo: b@example.com\nSubject: x\n\nend`
+  t.equal(newText({ ...first, subject: 'A question', text }).text, text)
+  t.equal(newText({ ...first, subject: 'A question', text: 'Hello\n\n-- \nAnn Lee' }).text, 'Hello')
+  for (const subject of ['Re: x', '[list] AW: x', 'Antw: x', '回复: x'])
+    t.equal(newText({ ...first, subject, text: `Yes\n\n${attributed}` }).text, 'Yes', subject)
+  t.equal(newText({ ...first, references: ['a@b'], subject: 'x', text: `Yes\n\n${attributed}` }).text, 'Yes')
+})
+
+t.test('a rule starts a signature only above what looks like one and ends the message', async t => {
+  for (const text of [
+    'Done.\n\n---\n\n**Summary**\n\n- lamp ordered\n- price 30 euros',
+    'Hello,\n\n---\n\nWHO ASKS\n\nName: Jo Example\n\n---\n\nWHICH FLAT\n\n1 Lamp Street, second floor',
+    'Anfrage\n\n--\n\nName: Jo\nTelefon: +49 30 1234567\nNachricht: Ist die Wohnung frei?',
+    'Premier point.\n\n—\n\nLe second point demande un peu plus de texte. Il en a.',
+    'Fix the lamp\n\nIt was off.\n---\n lamp.c | 2 +-\n 1 file changed\n\ndiff --git a/lamp.c b/lamp.c\n--- a/lamp.c\n+++ b/lamp.c\n@@ -1 +1 @@\n-off\n+on',
+    'One\n\n____\n\n# Two\n\ntext',
+    '第一部分\n\n---\n\n第二部分的内容在这里，请看一下。',
+    `Intro\n-- \n${'A whole paragraph of text that goes on for a while, and then it ends here as it should do.\n\n'.repeat(3).trim()}`,
+    'My data are:\n\nann@example.com\n+1 555 010 9999\nwww.example.com',
+    'From the form\n\nName: Ann\nE-mail: ann@example.com\nPhone: +1 555 010 9999',
+    'Please buy:\n\n- Milk',
+  ])
+    t.equal(ofText(text), text)
+  for (const signature of [
+    '-- \nAnn',
+    '--\nAnn Lee\nExample Inc',
+    '---\nAnn Lee\nCEO, Example GmbH\nTel: +49 30 1234567\nann@example.com',
+    '—\nAna López\nwww.example.com',
+    '--\n田中太郎',
+    '____\nIvan Petrov\n+7 495 123 45 67',
+    '-- \nAnn\n\nThis e-mail is confidential and for the intended recipient only. If you received it in error, delete it please.',
+  ])
+    t.equal(ofText(`Yes.\n\n${signature}`), 'Yes.', signature)
+})
+
+t.test('attributions that programs broke, shortened, or marked in their own way', async t => {
+  for (const quote of [
+    'On Mon, 23 Nov 2026 09:12:43 -0200 Bob <bob@example.net> wrote\nold',
+    'Am 23.11.2026 um 09:12 schrieb Bob Ross <bob@example.net>\nold',
+    'Le 23 nov. 2026 à 09:12, Bob <bob@example.net> a écrit\nold',
+    'On Mon, Nov 23, 2026 at 9:12 AM, Bob Ross wrote\n\nold',
+    '2026-11-23 9:12 GMT+01:00 Bob The Very Long <\nbob@example.net>:\nold',
+    'El lun, 23 nov 2026 a las 9:12, Bob (<bob@\nexample.net>) escribió:\nold',
+    'On Mon, Nov 23, 2026 at 9:12 AM Bob <bob@example.net\n> wrote:\nold',
+    'Bob <bob@example.net> wrote:\nold',
+    'Bob Ross <bob@example.net> a écrit :\nold',
+    'bob@example.net schrieb:\nold',
+    '>Понедельник, 23 ноября 2026, 9:12 +03:00 от Bob <bob@example.net>:\n>\nold',
+    'On Thursday, October 1, 2015 at 10:11 AM, Ryan Example said:\n\n\n> old\n> more',
+    'Am Donnerstag, 1. Oktober 2015 um 10:11, sagte Ryan Example:\n> old',
+    'Ryan Example said:\n> old',
+    'Bob <bob@example.net> wrote:\nB> old\nB> Bob',
+    'Bob Ross schrieb:\nBR> old\nBR>> older',
+    'On 4 May 2026, Bob wrote:\n| old\n|\n| Bob',
+    'On 4 May 2026, Bob wrote:\n> Is Tuesday fine? We would meet in room four on the second floor of the\nmain building.\n> Bob',
+    'On 4 May 2026, Bob wrote:\n> Is Tuesday fine? We would meet in room four on the second floor of the\nmain building.',
+  ])
+    t.equal(ofText(`Yes, fine.\n\n${quote}`), 'Yes, fine.', quote)
+  t.equal(
+    ofText(
+      'On 4 May 2026, Bob wrote:\n> Is Tuesday fine for all of you, in the main building as it was?\nYes.\n> And Ann?\nToo.',
+    ),
+    'Yes.\n\nToo.',
+  )
+})
+
 t.test('a quote that only the HTML tells', async t => {
   const html =
     '<div>Fine.</div><div class="gmail_quote"><div class="gmail_attr">Nk 2026 Bob akandika</div><div>old</div></div>'
