@@ -120,7 +120,7 @@ function readRecipient(group: Header, reportingMta: string | undefined): Returne
     name => field(name) !== undefined,
   )
   if (!isRecipient || action === undefined) return []
-  const diagnostic = field('diagnostic-code') ?? ''
+  const diagnostic = field('diagnostic-code') ?? supplementOf(field('x-supplementary-info'))
   // RFC 3464 §2.3.6: a type and what was said; some leave out the type.
   const said = diagnostic.replace(/^\s*[A-Za-z][\w-]{0,30}\s*;/, '').trim()
   const reply = findReply(said)
@@ -135,6 +135,12 @@ function readRecipient(group: Header, reportingMta: string | undefined): Returne
       host: mtaOf(field('remote-mta')) ?? reportingMta,
     },
   ]
+}
+
+/** Cisco IronPort's: `<192.0.2.32 #5.0.0 smtp; 550 "User unknown here">`. */
+function supplementOf(value = ''): string {
+  const said = value.slice(value.indexOf(';') + 1).trim()
+  return said.replace(/>$/, '').replaceAll('"', '')
 }
 
 /** By the status where the action is none of RFC 3464 §2.3.3. */

@@ -90,6 +90,40 @@ Status: 4.4.1
   ])
 })
 
+t.test("what Cisco's gateways write in place of a diagnostic", async t => {
+  for (const info of [
+    '<192.0.2.32 #5.0.0 smtp; 550 "User unknown here">',
+    '<mx.there.example #5.0.0 smtp; 550 User unknown here>',
+  ]) {
+    const [one] = await read(
+      report(
+        `Reporting-MTA: dns; mx.isp.example\n\nFinal-Recipient: rfc822; bob@there.example\nAction: failed\nStatus: 5.0.0\nX-Supplementary-Info: ${info}`,
+      ),
+    )
+    t.match(one, { action: 'failed', code: 550, text: 'User unknown here' }, info)
+  }
+})
+
+t.test('a notice that names no reply, but says that it is the end', async t => {
+  for (const [from, subject, text] of [
+    [
+      'Mail.Delivery.System@x.example',
+      'Delivery status notification',
+      'Delevery to the following recipients was aborted after 5.0 hour(s):\n\n  * bob@there.example\n\n',
+    ],
+    [
+      'postmaster@x.example',
+      '**Message you sent blocked by our bulk email filter**',
+      'Your message to: bob@there.example\nwas blocked by our Spam Firewall. The email you sent with the following subject has NOT BEEN DELIVERED:\n\nSubject: Offer\n',
+    ],
+  ]) {
+    const found = await read(`From: ${from}\nSubject: ${subject}\n\n${text}`.replaceAll('\n', '\r\n'), [
+      'bob@there.example',
+    ])
+    t.match(found, [{ finalRecipient: 'bob@there.example', action: 'failed' }], subject)
+  }
+})
+
 t.test('two recipients without the empty line between them, and no group about the message', async t => {
   const got = await read(
     report(

@@ -32,6 +32,29 @@ const said: Record<ReplyClass | 'nothing', readonly string[]> = {
     '450 4.1.1 <b@there.example>: Recipient address rejected: User unknown in virtual alias table',
     '550 5.1.1 mailbox unavailable; our spam policy is at http://there.example',
     '550 #5.1.0 Address rejected.',
+    '550 <b@there.example>: Recipient address rejected: User unknown',
+    '550 <b@there.example>: Recipient address rejected: does not exist',
+    '550 <b@there.example>: Recipient address rejected: Mailbox disabled',
+    '550 b@there.example is not a known user of this server',
+    '550 There is nobody called b here.',
+    '550 Onbekende gebruiker',
+    '550 De geadresseerde bestaat niet',
+    '550 Nie ma takiego użytkownika',
+    '550 Użytkownik nieznany',
+    '550 Brak takiego konta',
+    '550 Kullanıcı bulunamadı',
+    '550 Böyle bir kullanıcı yok',
+    '550 Geçersiz alıcı adresi',
+    '550 不明なユーザーです',
+    '550 該当するユーザーはいません',
+    '550 Unbekannter Benutzer',
+    '550 Aucun utilisateur de ce nom',
+    '550 Usuario desconocido',
+    '550 Utente sconosciuto',
+    '550 Usuário não existe',
+    '550 Нет такого пользователя',
+    '550 没有此用户',
+    '550 존재하지 않는 사용자',
   ],
   full: [
     '552 5.2.2 Mailbox full',
@@ -137,6 +160,37 @@ t.test('nothing that speaks of us is taken for a recipient who is not there', as
       t.not(classOf({ code: 550, enhanced, text: words }), 'recipient', `550 ${enhanced} ${words}`)
     }
   }
+})
+
+t.test('words that stand above every reason, and a fault of our HELO, suppress nobody', async t => {
+  for (const reason of [
+    'Internal system error',
+    'On hold',
+    'Server configuration problem',
+    'Service is unavailable',
+    'Database error',
+    'Too many hops',
+    'Try again with a smaller message',
+    'Access denied',
+  ]) {
+    const text = `<b@there.example>: Recipient address rejected: ${reason}`
+    for (const enhanced of [undefined, '5.0.0', '5.3.0', '5.7.1'])
+      t.not(classOf({ code: 554, enhanced, text }), 'recipient', `${enhanced} ${reason}`)
+  }
+  for (const text of [
+    'Invalid domain name',
+    'Invalid host name',
+    'Invalid domain name in HELO',
+    'HELO: bad domain',
+  ]) {
+    for (const enhanced of [undefined, '5.0.0', '5.5.4'])
+      t.not(classOf({ code: 501, enhanced, text }), 'recipient', `${enhanced} ${text}`)
+  }
+  t.equal(
+    classOf({ code: 501, enhanced: '5.1.2', text: 'Invalid domain name' }),
+    'recipient',
+    'a code says whose',
+  )
 })
 
 t.test('rules: one a line, faults with their line', async t => {
