@@ -11,8 +11,8 @@ export function extract(
     text: string
     html: string
     /** Message-IDs of In-Reply-To and References: a message that names none quotes nothing. */
-    inReplyTo?: readonly string[]
-    references?: readonly string[]
+    inReplyTo?: readonly string[] | undefined
+    references?: readonly string[] | undefined
   },
   isFromProgram = false,
 ): Extraction {

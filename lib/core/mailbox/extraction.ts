@@ -8,19 +8,13 @@ import {
 import type { WholeMessage } from '../../store/tables.ts'
 import { otpName, type ToldRow } from '../../store/told-messages.ts'
 
-/** The columns that it is found in, or was. */
-type Extracted =
-  | 'category'
-  | 'extracted'
-  | 'subject'
-  | 'bodyText'
-  | 'bodyHtml'
-  | 'inReplyTo'
-  | 'references'
+/** The columns that it is found in, or was. Without the last two it is not known whether the message begins a thread. */
+type Extracted = Pick<WholeMessage, 'category' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'> &
+  Partial<Pick<WholeMessage, 'inReplyTo' | 'references'>>
 
 /** What stands in the row; of a message that came before it was kept there, what is found now. */
 export async function extractionOf(
-  row: Pick<WholeMessage, 'direction' | 'verdict' | Extracted>,
+  row: Pick<WholeMessage, 'direction' | 'verdict'> & Extracted,
 ): Promise<Extraction> {
   if (row.direction === 'outbound') return nothing
   const extraction = await wholeExtraction(row)
@@ -32,17 +26,15 @@ function withoutWaysIn<Found extends Extraction>(extraction: Found): Found {
   return { ...extraction, otp: null, oneTime: null }
 }
 
-async function wholeExtraction(
-  row: Pick<WholeMessage, Extracted>,
-): Promise<Extraction> {
+async function wholeExtraction(row: Extracted): Promise<Extraction> {
   if (row.extracted === null) {
     const { extract } = await import('../../reading/extraction.ts')
     const message = {
       subject: row.subject,
       text: row.bodyText,
       html: row.bodyHtml,
-      inReplyTo: row.inReplyTo === null ? [] : [row.inReplyTo],
-      references: JSON.parse(row.references) as string[],
+      inReplyTo: row.inReplyTo === null ? [] : row.inReplyTo === undefined ? undefined : [row.inReplyTo],
+      references: row.references === undefined ? undefined : (JSON.parse(row.references) as string[]),
     }
     return extract(message, row.category !== 'personal')
   }

@@ -34,8 +34,8 @@ interface Told {
   readonly text: string
   readonly html: string
   /** Message-IDs of In-Reply-To and References; undefined if the header is unknown. */
-  readonly inReplyTo?: readonly string[]
-  readonly references?: readonly string[]
+  readonly inReplyTo?: readonly string[] | undefined
+  readonly references?: readonly string[] | undefined
 }
 
 /**

@@ -116,7 +116,7 @@ t.test('a notice that names no reply, but says that it is the end', async t => {
       '**Message you sent blocked by our bulk email filter**',
       'Your message to: bob@there.example\nwas blocked by our Spam Firewall. The email you sent with the following subject has NOT BEEN DELIVERED:\n\nSubject: Offer\n',
     ],
-  ]) {
+  ] as const) {
     const found = await read(`From: ${from}\nSubject: ${subject}\n\n${text}`.replaceAll('\n', '\r\n'), [
       'bob@there.example',
     ])
