@@ -23,6 +23,7 @@ import { type Config, loadConfig, localConfig } from './config/load.ts'
 import type { App } from './core/app/app.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
 import { getDomainByName } from './core/domains/domains.ts'
+import { DatabaseMissing } from './core/missing-database.ts'
 import { readRunning } from './core/running.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
@@ -204,7 +205,11 @@ async function warnOfBucket({ blobs, config, log }: App, isStopping: () => boole
 /** What an operator can mend is said in a sentence; all else with its stack. */
 function tellStartFailure(error: unknown, { config, log, logStyle: style = jsonStyle }: DaemonParts): number {
   const say = (text: string) => writeText('stderr', faultText(text, style))
-  if (error instanceof CertificateFault || error instanceof SecretKeyFault) {
+  if (
+    error instanceof CertificateFault ||
+    error instanceof SecretKeyFault ||
+    error instanceof DatabaseMissing
+  ) {
     say(`${error.message}\n`)
     return configFaultExitCode
   }

@@ -6,7 +6,8 @@ import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
 import { requireFinished } from '../core/backup/unfinished.ts'
-import { databaseOf, databasePath, hasSecrets } from '../core/open-rows.ts'
+import { isDatabaseFileEmpty, requireNoTraces } from '../core/missing-database.ts'
+import { databaseOf, hasSecrets } from '../core/open-rows.ts'
 import { readRunning } from '../core/running.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
@@ -37,10 +38,11 @@ export function configSource({ config, data }: Installation): string {
   return data === undefined && isThere(systemConfigPath) ? systemConfigPath : 'local mode'
 }
 
-/** @throws BackupFault where half of a restored backup is; ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
+/** @throws BackupFault where half of a restored backup is; DatabaseMissing; ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
 export async function requireInstallation(installation: Installation, config: Config): Promise<void> {
   requireFinished(config.data_dir)
   if (await isMade(config)) return
+  if (config.database === undefined) await requireNoTraces(config)
   const how = awaitsSetup(installation)
     ? `run mailboxctl setup as root, which writes ${systemConfigPath} and starts mailboxd`
     : config.database !== undefined && (await hasSecrets(await databaseOf(config))) === true
@@ -51,7 +53,7 @@ export async function requireInstallation(installation: Installation, config: Co
 }
 
 async function isMade({ database, data_dir: dataDir }: Config): Promise<boolean> {
-  if (database === undefined) return isThere(databasePath(dataDir))
+  if (database === undefined) return !isDatabaseFileEmpty(dataDir)
   // Of rows on a server only the key of their secrets lies here; who opens them says that it is missing.
   return isThere(secretKeyPath(dataDir)) || (await readRunning(dataDir)).last !== undefined
 }

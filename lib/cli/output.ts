@@ -7,6 +7,7 @@ import { isStoragePassing, StorageForbidden } from '../base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
+import { DatabaseMissing } from '../core/missing-database.ts'
 import { BrokenOff } from './breakable.ts'
 import { cutTo, displayWidth, domainOf, padTo } from './display-width.ts'
 import { faultExitCode, heading, tableWidth, writeJson, writeText } from './terminal.ts'
@@ -212,7 +213,7 @@ export function tellFailure(error: unknown, isJson: boolean): number {
     say('wrong_configuration', error.message, { faults: error.faults })
     return configFaultExitCode
   }
-  if (error instanceof SecretKeyFault) {
+  if (error instanceof SecretKeyFault || error instanceof DatabaseMissing) {
     say('wrong_configuration', error.message)
     return configFaultExitCode
   }

@@ -19,6 +19,7 @@ import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { requireFinished } from './backup/unfinished.ts'
 import { findForbiddenFile } from './data-access.ts'
+import { databaseName, isDatabaseFileEmpty, requireNoTraces } from './missing-database.ts'
 import { nodeName, timelinePath } from './nodes/node-name.ts'
 
 export interface RowsParts {
@@ -35,7 +36,7 @@ export interface RowsParts {
 }
 
 /** Where the SQLite file of a data directory is. */
-export const databasePath = (dataDir: string) => join(dataDir, 'mailboxd.sqlite')
+export const databasePath = (dataDir: string) => join(dataDir, databaseName)
 
 /** Where the rows are, as `openStore` and `openReader` take it: the file in the data directory, or a server with its password. */
 export async function databaseOf({
@@ -77,7 +78,7 @@ export function withPassword(url: string, password: string): string {
 /**
  * Opens the database of an installation (made when missing, by who may migrate), and nothing else of it.
  * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it; StorageForbidden; StorageUnreachable where it can not
- * be asked, or its server's clock is another; BackupFault where half of a restored one is
+ * be asked, or its server's clock is another; BackupFault where half of a restored one is; DatabaseMissing
  */
 export async function openRows(parts: RowsParts): Promise<Rows> {
   const { config, clock, ids, log, meter = noMeter } = parts
@@ -98,6 +99,8 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
   // Of another's directory this user may be no more than one who asks.
   if (forbidden?.isOwn) throw new StorageForbidden(tellForbidden(forbidden))
   requireOwnFiles(config.data_dir)
+  // Before it is opened: to open one that is missing makes one.
+  if (config.database === undefined && isDatabaseFileEmpty(config.data_dir)) await requireNoTraces(config)
   // That nothing can be written is told once, however many try.
   const outage = createOutage(parts, {
     begin: 'the database can not be written: nothing is promised meanwhile',
@@ -113,6 +116,7 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
   parts.hold?.onLost(failed)
   const store = await openStore(await databaseOf(config), clock, {
     beforeMigration,
+    beforeFirstTables: () => requireNoTraces(config),
     meter,
     connections: config.postgres.connections,
     ...(parts.mayMigrate && config.database !== undefined && { node: await nodeName(config.data_dir) }),

@@ -104,6 +104,8 @@ export interface LogBounds {
 export interface StoreParts {
   /** Is waited for where there is a database of an older schema, with the number of its last step; what it throws leaves all as it was. */
   beforeMigration?(lastStep: number): Promise<void>
+  /** Is awaited before tables are made where there are none. If it throws, none are made. */
+  beforeFirstTables?(): Promise<void>
   readonly meter?: Meter
   /** How many connections a server is asked over. */
   readonly connections?: number
@@ -126,6 +128,7 @@ export async function openStore(
   clock: Clock,
   {
     beforeMigration = async () => {},
+    beforeFirstTables = async () => {},
     meter = noMeter,
     connections,
     node,
@@ -141,7 +144,8 @@ export async function openStore(
     const { missing, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
     // A write waits for its turn and for the disk: who only reads needs neither.
     if (missing.length === 0) return store
-    if (lastStep !== undefined) {
+    if (lastStep === undefined) await beforeFirstTables()
+    else {
       if (store.dialect === 'sqlite') requireOursAlone(location)
       await beforeMigration(lastStep)
     }

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { placeInWords, settingOfPlace } from '../../base/database-place.ts'
 import { SchemaFault } from '../../base/schema-fault.ts'
-import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dialect.ts'
+import { type Db, type DialectName, ddlFor, dialectOf, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
 import { ledgerDdl, type Migration, movingStep, readMovingName } from './migration.ts'
@@ -16,15 +16,19 @@ export async function findSchemaState(
   dialect: DialectName,
   isTarget: boolean,
 ): Promise<{ readonly missing: readonly Migration[]; readonly lastStep: number | undefined }> {
-  const tables =
-    dialect === 'sqlite'
-      ? sql`select 1 from sqlite_master where "name" = 'migration'`
-      : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
-  if ((await tables.execute(db)).rows.length === 0) return { missing: migrations, lastStep: undefined }
+  if (!(await hasTables(db, dialect))) return { missing: migrations, lastStep: undefined }
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
   refuseNewer(present, isTarget)
   const missing = migrations.filter(step => !present.some(row => row.number === step.number))
   return { missing, lastStep: present.at(-1)?.number }
+}
+
+async function hasTables(db: Db, dialect: DialectName): Promise<boolean> {
+  const tables =
+    dialect === 'sqlite'
+      ? sql`select 1 from sqlite_master where "name" = 'migration'`
+      : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
+  return (await tables.execute(db)).rows.length > 0
 }
 
 /** The last step that this program knows. */
@@ -32,9 +36,13 @@ export const newestStep = Math.max(...migrations.map(({ number }) => number))
 
 /**
  * @param isMoved whether who asks moves rows from it
- * @throws SchemaFault where the database is of another version than this program
+ * @throws SchemaFault where the database is of another version than this program, or has no tables yet
  */
 export async function requireCurrentSchema(db: Db, isMoved = false): Promise<void> {
+  if (!(await hasTables(db, dialectOf(db))))
+    throw new SchemaFault(
+      'the database has no tables: the first start of mailboxd was ended before it made them. Start mailboxd, which makes them',
+    )
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
   refuseNewer(present, isMoved)
   const [missing] = migrations.filter(step => !present.some(row => row.number === step.number))
