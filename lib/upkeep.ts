@@ -13,7 +13,7 @@ import { expireKeys, rotateDueKeys } from './core/domains/keys.ts'
 import { expireForwardConfirmations } from './core/forwarding/question.ts'
 import { expireDeferrals } from './core/inbound/deferral.ts'
 import { expireGreylist } from './core/inbound/greylist.ts'
-import { removeStrayObjects } from './core/mailbox/raws.ts'
+import { setAsideStrays, tendStrays } from './core/mailbox/raws.ts'
 import { releaseResumed } from './core/outbound/hold.ts'
 import { expireSuppressions } from './core/outbound/suppressions.ts'
 import { expirePolicyAudit } from './core/policy/audit.ts'
@@ -118,7 +118,15 @@ export const sweeps: readonly Sweep[] = [
     isOwn: true,
     run: expireBeforeUpgrade,
   },
-  { name: 'objects of the bucket without a row', schedule: '23 4 * * *', run: removeStrayObjects },
+  {
+    name: 'objects of the bucket without a row',
+    schedule: '23 4 * * *',
+    async run(app, isStopping) {
+      await setAsideStrays(app, app.blobs.listDistant(), isStopping)
+      return 0
+    },
+  },
+  { name: 'files that were set aside', schedule: '43 4 * * *', isOwn: true, run: tendStrays },
   { name: 'copies of objects', schedule: '* * * * *', isOwn: true, run: app => app.blobs.trimCache() },
   {
     name: 'nodes that ended a week ago',

@@ -94,8 +94,17 @@ export const limits = {
   nodeSeenMs: 60_000,
   /** How long a node that ended is remembered. */
   nodeKeptMs: 7 * 86_400_000,
-  /** An object without a row is removed when it is older: whoever put it is through with it, or gone. */
+  /** An object without a row is set aside when it is older: whoever put it is through with it, or gone. */
   strayObjectMs: 86_400_000,
+  /** How long a file without a row is kept in `stray/`. */
+  strayKeptMs: 30 * 86_400_000,
+  /** More files without a row than this, and than this share of all, are left where they are: the database may be the wrong one. */
+  fewStrays: 10,
+  strayShare: 0.01,
+  /** How long `mailboxctl status` waits for the bucket. */
+  statusBucketMs: 5_000,
+  /** Files without a row that one sweep moves; the next one moves more. */
+  straysAtOnce: 10_000,
   /** A copy of an object stays so long after it was read, for its reader; and at the most so long. */
   cacheKeptMs: 600_000,
   cacheOldMs: 86_400_000,

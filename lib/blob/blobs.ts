@@ -6,6 +6,13 @@ export interface BlobFile {
   readonly sizeBytes: number
 }
 
+/** A file that no row pointed to, and that was set aside. */
+export interface Stray {
+  readonly id: string
+  /** How long ago it was set aside. */
+  readonly ageMs: number
+}
+
 /** Where the large raws are: in the data directory, or in a bucket. Each is written once, and never changed. */
 export interface Blobs {
   /** Moves a spool file to its place and makes that durable; only then may a row point at it. @throws BlobsFault */
@@ -20,6 +27,14 @@ export interface Blobs {
   list(): Promise<string[]>
   /** The ids of those that lie in a bucket for longer than a day, page by page. @throws BlobsFault */
   listDistant(): AsyncIterable<readonly string[]>
+  /** Moves a raw that no row points to into `stray/`, of the data directory or of the bucket. @throws BlobsFault */
+  setAside(id: string): Promise<void>
+  /** Moves it back to its place, if it is in `stray/`. @throws BlobsFault */
+  takeBack(id: string): Promise<void>
+  /** What is in `stray/`, page by page. @throws BlobsFault */
+  listStrays(): AsyncIterable<readonly Stray[]>
+  /** Deletes what is in `stray/` under this id. @throws BlobsFault */
+  removeStray(id: string): Promise<void>
   /** Removes copies of what lies in a bucket, those first that were not read for the longest time; gives how many. */
   trimCache(): Promise<number>
   /** Puts an object into the bucket, gets it and deletes it: whether the server and its key let us. @throws BlobsFault with what it said */

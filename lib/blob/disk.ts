@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BlobsFault } from '../base/blobs-fault.ts'
+import { systemClock } from '../base/clock.ts'
 import { createFile } from '../base/durable-file.ts'
 import { isBlobId, requireBlobId } from './blob-id.ts'
-import type { Blobs } from './blobs.ts'
+import type { Blobs, Stray } from './blobs.ts'
 
 const rootOf = (dataDir: string) => join(dataDir, 'raw')
 
@@ -24,6 +25,19 @@ export async function whyRawsMiss(dataDir: string): Promise<string | undefined> 
 export async function foldersOfRaws(dataDir: string): Promise<string[]> {
   const names = (await readdir(rootOf(dataDir)).catch(absent)) ?? []
   return names.filter(name => /^[0-9a-z]{2}$/.test(name))
+}
+
+/** Where files are kept that no row points to. */
+const strayRoot = (dataDir: string) => join(dataDir, 'stray')
+
+/** The files in `data_dir/stray`. The time of their last change is when they were set aside. */
+export async function listStrayFiles(dataDir: string): Promise<Stray[]> {
+  const strays: Stray[] = []
+  for (const id of ((await readdir(strayRoot(dataDir)).catch(absent)) ?? []).filter(isBlobId)) {
+    const found = await stat(join(strayRoot(dataDir), id)).catch(absent)
+    if (found) strays.push({ id, ageMs: systemClock.now().getTime() - found.mtimeMs })
+  }
+  return strays
 }
 
 /** Whether a folder of ours is there; they stay when the last raw in them goes. */
@@ -49,6 +63,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
   // The last characters of a UUID version 7 are random; the first are the time and would fill one folder.
   const folderOf = (id: string) => join(root, requireBlobId(id).slice(-2))
   const pathOf = (id: string) => join(folderOf(id), id)
+  const strayOf = (id: string) => join(strayRoot(dataDir), requireBlobId(id))
   return {
     async keep(id, spooled) {
       if (isUsed) await requireRaws()
@@ -82,6 +97,25 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
       return names.flat().filter(isBlobId)
     },
     async *listDistant() {},
+    async setAside(id) {
+      const now = systemClock.now()
+      await mkdir(strayRoot(dataDir), { recursive: true, mode: 0o700 })
+      // First: an old time would have it deleted soon, if this were cut off in between.
+      await utimes(pathOf(id), now, now).catch(absent)
+      await rename(pathOf(id), strayOf(id)).catch(absent)
+    },
+    async takeBack(id) {
+      if (!existsSync(strayOf(id))) return
+      await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
+      await rename(strayOf(id), pathOf(id)).catch(absent)
+      await syncFile(folderOf(id))
+    },
+    async *listStrays() {
+      yield await listStrayFiles(dataDir)
+    },
+    async removeStray(id) {
+      await rm(strayOf(id), { force: true })
+    },
     trimCache: async () => 0,
     tryOut: async () => {},
     spoolPath(id) {

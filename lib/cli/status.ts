@@ -1,8 +1,13 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
+import { inTime } from '../base/in-time.ts'
+import { limits } from '../base/limits.ts'
+import { listStrayFiles } from '../blob/disk.ts'
+import type { Rows } from '../core/app/app.ts'
 import { readStatus, type Status } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
+import { bucketOf } from './blobs.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
 import { commandOf } from './words.ts'
@@ -23,10 +28,12 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
         },
         systemClock.now(),
       )
-      return { ...(await readStatus(rows)), certificate: certificate ?? null }
+      const read = await readStatus(rows)
+      const inBucket = rows.config.blobs === undefined ? 0 : await countInBucket(rows)
+      return { ...read, straysInBucket: inBucket, certificate: certificate ?? null }
     })
     ctl.output().say(status, () => {
-      const { daemon, doors, draining, disk, certificate, domains, ...rest } = status
+      const { daemon, doors, draining, disk, strays, straysInBucket, certificate, domains, ...rest } = status
       const since = daemon.since === null ? '' : ` since ${daemon.since}`
       const drains = draining.map(
         id => `, ${id} drains: nothing leaves its queue until mailboxctl node resume ${id}`,
@@ -41,11 +48,39 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
         doors: tellDoors(doors),
         ...rest,
         disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}${disk.isFull ? `, which is less than min_free: mail is deferred (452), and the API stores nothing new (503)` : ''}`,
+        strays: tellStrays(strays, straysInBucket),
         certificate: certificate ? textOf(certificate) : '-',
         domains: Object.keys(domains).length > 0 ? domains : '-',
       })
     })
   })
+}
+
+/** How many objects are in `stray/` of the bucket; null if it does not answer in time. */
+async function countInBucket({ config, store }: Rows): Promise<number | null> {
+  const count = async () => {
+    const bucket = await bucketOf(config)(store.read)
+    if (bucket === undefined) return 0
+    try {
+      let objects = 0
+      for await (const page of bucket.listStrays()) objects += page.length
+      // Those of the data directory are listed, too.
+      return objects - (await listStrayFiles(config.data_dir)).length
+    } finally {
+      await bucket.close()
+    }
+  }
+  return inTime<number | null>(
+    count().catch(() => null),
+    limits.statusBucketMs,
+    () => null,
+  )
+}
+
+function tellStrays(files: number, objects: number | null): string {
+  if (objects === null) return `${files} files; the bucket did not answer`
+  if (files + objects === 0) return '-'
+  return `${files + objects} files without a row, kept in stray/ for 30 days`
 }
 
 /** Which door is where. */

@@ -12,6 +12,7 @@ const written = [
   'acme',
   'raw',
   'spool',
+  'stray',
   'cache',
 ]
 const readOnly = ['node', 'self-signed.pem']

@@ -49,7 +49,7 @@ export async function openBucketBlobs({
   const left = createTally(clock, limits.tallyMs, counts =>
     log.warn(
       { counts },
-      'objects of deleted messages could not be removed from the bucket; the sweep of each day does it',
+      'objects of deleted messages could not be removed from the bucket; the sweep of each day moves them to stray/, where they are deleted after 30 days',
     ),
   )
   const outage = createOutage(

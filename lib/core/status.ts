@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { programVersion } from '../base/package-root.ts'
+import { listStrayFiles } from '../blob/disk.ts'
 import { findAccount } from '../store/account.ts'
 import { countDomainsByStatus } from '../store/domains.ts'
 import { findLastEventAt } from '../store/events.ts'
@@ -37,6 +38,8 @@ export interface Status {
   readonly queue: { readonly all: number; readonly leased: number; readonly held: number }
   /** Bytes: of the database with its log, and free on its disk; and whether that is too little for anything new to be taken in. */
   readonly disk: { readonly database: number; readonly free: number; readonly isFull: boolean }
+  /** Files without a row that were moved to `stray/` of the data directory in the last 30 days. */
+  readonly strays: number
   /** Of the domains that were added, how many are in which state. */
   readonly domains: Readonly<Record<string, number>>
   readonly lastReceivedAt: string | null
@@ -70,6 +73,7 @@ export async function readStatus(app: Rows): Promise<Status> {
     inboxes: account?.inboxCount ?? 0,
     queue: await countQueueEntries(store.read),
     disk: await diskOf(app),
+    strays: (await listStrayFiles(config.data_dir)).length,
     domains: await countDomainsByStatus(store.read),
     lastReceivedAt: await findLastEventAt(store.read, 'message.received'),
     lastSentAt: await findLastEventAt(store.read, 'message.sent'),

@@ -21,6 +21,11 @@ export async function isFileUsed(db: Db, id: string): Promise<boolean> {
   return row !== undefined
 }
 
+/** Whether there is any message. */
+export async function hasMessages(db: Db): Promise<boolean> {
+  return (await db.selectFrom('message').select('id').limit(1).executeTakeFirst()) !== undefined
+}
+
 /** Deletes the raw when no message refers to it any more; gives whether its file, if it has one, is to go too. */
 export async function deleteUnusedRaw(db: WriteDb, id: string): Promise<boolean> {
   const done = await db

@@ -75,6 +75,8 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
   }
   const keyAt = async (name: string) => `${await findPrefix()}${name.slice(-2)}/${name}`
   const keyOf = async (id: string) => keyAt(requireBlobId(id))
+  const strayPrefix = async () => `${await findPrefix()}stray/`
+  const strayKeyOf = async (id: string) => `${await strayPrefix()}${requireBlobId(id)}`
   const requireOwned = createOwner({
     dataDir: parts.dataDir,
     bucket,
@@ -115,6 +117,23 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
         throw new BlobsFault(`the bucket gives ${came} bytes for the raw ${id}, which has ${sizeBytes}`)
       await keep(part)
       return true
+    } finally {
+      await rm(part, { force: true })
+    }
+  }
+
+  /** Moves an object, if it is there. Not every server of S3 can copy, so it comes through this machine. @throws BlobsFault */
+  async function moveObject(from: string, to: string): Promise<void> {
+    await requireOwned()
+    const part = near.spoolPath(`move-${randomUUID()}`)
+    try {
+      const sizeBytes = await bucket.sizeOf(from)
+      if (sizeBytes === undefined) return
+      const came = await bucket.get(from, part, sizeBytes)
+      if (came !== sizeBytes)
+        throw new BlobsFault(`the bucket gives ${came} of the ${sizeBytes} bytes of ${from}`)
+      await bucket.put(to, part, sizeBytes)
+      await bucket.delete(from)
     } finally {
       await rm(part, { force: true })
     }
@@ -208,12 +227,39 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       let next: string | undefined
       do {
         const page = await bucket.list(await findPrefix(), next)
+        const strays = await strayPrefix()
         yield page.objects
+          .filter(({ key }) => !key.startsWith(strays))
           .filter(({ ageMs }) => ageMs > limits.strayObjectMs)
           .map(({ key }) => key.slice(key.lastIndexOf('/') + 1))
           .filter(isBlobId)
         next = page.next
       } while (next !== undefined)
+    },
+    async setAside(id) {
+      await rm(pathOf(id), { force: true })
+      if ((await near.sizeOf(id)) !== undefined) await near.setAside(id)
+      else await moveObject(await keyOf(id), await strayKeyOf(id))
+    },
+    async takeBack(id) {
+      await near.takeBack(id)
+      if ((await near.sizeOf(id)) === undefined) await moveObject(await strayKeyOf(id), await keyOf(id))
+    },
+    async *listStrays() {
+      yield* near.listStrays()
+      let next: string | undefined
+      do {
+        const page = await bucket.list(await strayPrefix(), next)
+        yield page.objects
+          .map(({ key, ageMs }) => ({ id: key.slice(key.lastIndexOf('/') + 1), ageMs }))
+          .filter(({ id }) => isBlobId(id))
+        next = page.next
+      } while (next !== undefined)
+    },
+    async removeStray(id) {
+      await near.removeStray(id)
+      await requireOwned()
+      await bucket.delete(await strayKeyOf(id))
     },
     async trimCache() {
       const files = await filesOf(cache)

@@ -149,6 +149,7 @@ export async function findMissingFiles(
   read: Db,
 ): Promise<{ readonly id: string; readonly found: string }[]> {
   const missing: { id: string; found: string }[] = []
+  let strays: ReadonlySet<string> | undefined
   let page: KeptFile[]
   let after = ''
   do {
@@ -158,12 +159,22 @@ export async function findMissingFiles(
       if (!isBlobId(id)) continue
       const size = await blobs.sizeOf(id)
       if (size === sizeBytes || !(await isFileKept(read, id))) continue
-      const found = size === undefined ? 'has no file' : `has ${size} bytes in place of ${sizeBytes}`
+      let found = size === undefined ? 'has no file' : `has ${size} bytes in place of ${sizeBytes}`
+      if (size === undefined) {
+        strays ??= await idsOfStrays(blobs)
+        if (strays.has(id)) found += `, but stray/${id} is its file: restart mailboxd, which moves it back`
+      }
       missing.push({ id, found })
     }
     after = page.at(-1)?.id ?? after
   } while (page.length > 0)
   return missing
+}
+
+async function idsOfStrays(blobs: Blobs): Promise<Set<string>> {
+  const ids = new Set<string>()
+  for await (const page of blobs.listStrays()) for (const { id } of page) ids.add(id)
+  return ids
 }
 
 /** Files below raw that no row points to. One comes before its row and goes after it, so a daemon may have some under way: who is still there later is stray. */

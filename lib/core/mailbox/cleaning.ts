@@ -1,14 +1,18 @@
 import type { App } from '../app/app.ts'
-import { removeStrayFiles } from './raws.ts'
+import { setAsideStrays, tendStrays } from './raws.ts'
 
-/** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */
+/** Begins to set aside the files without a row that earlier processes left, next to other work. Returns the function that ends it. */
 export function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
-  const abort = new AbortController()
-  const cleaning = removeStrayFiles(app, ids, abort.signal).catch(error =>
-    app.log.error({ err: error }, 'files without a row can not be removed'),
-  )
+  let isStopping = false
+  const clean = async () => {
+    await tendStrays(app, () => isStopping)
+    await setAsideStrays(app, [ids], () => isStopping)
+  }
+  const cleaning = clean().catch(error => {
+    if (!isStopping) app.log.error({ err: error }, 'files without a row could not be moved to stray/')
+  })
   return () => {
-    abort.abort()
+    isStopping = true
     return cleaning
   }
 }

@@ -9,7 +9,7 @@ import type { BlobFile } from '../../blob/blobs.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import { createIntake, type Intake } from '../../blob/intake.ts'
 import { listNodes } from '../../store/nodes.ts'
-import { findRaw, isFileUsed } from '../../store/raws.ts'
+import { findRaw, hasMessages, isFileUsed } from '../../store/raws.ts'
 import type { MessageRow, RawRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -45,33 +45,64 @@ export async function dropFilesOf(app: App, error: unknown, ids: readonly string
 }
 
 /**
- * Removes those of these files that no row points to. A kill leaves such a file between its move and its commit, or between
- * a purge and the removal of its files. `ids` are files of earlier processes, whose rows are final.
+ * Moves the files and objects that no row points to into `stray/`. A kill leaves such a file between its move and its commit, or
+ * between a purge and the removal of its files. If there are many, or the database has no messages, the database is more likely
+ * to be the wrong one: then none is moved.
+ * @param pages ids of earlier processes or days, whose rows are final
  */
-export async function removeStrayFiles(app: App, ids: readonly string[], signal: AbortSignal): Promise<void> {
-  let count = 0
-  for (const [index, id] of ids.entries()) {
-    // To look for a row waits for nothing, and most files have one.
-    if (index % limits.filesAtOnce === 0) await setImmediate()
-    if (signal.aborted) return
-    if (await isFileUsed(app.store.read, id)) continue
-    await app.blobs.remove(id)
-    count++
-  }
-  if (count > 0) app.log.info({ files: count }, 'files without a row removed')
-}
-
-/** Removes objects of the bucket that no row points to; gives none, for it looks at all of them. */
-export async function removeStrayObjects(app: App, isStopping: () => boolean): Promise<number> {
-  let count = 0
-  for await (const ids of app.blobs.listDistant()) {
-    for (const id of ids) {
-      if (isStopping()) return 0
+export async function setAsideStrays(
+  app: App,
+  pages: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
+  isStopping: () => boolean,
+): Promise<void> {
+  const strays: string[] = []
+  let [files, count] = [0, 0]
+  for await (const ids of pages) {
+    for (const [index, id] of ids.entries()) {
+      // To look for a row waits for nothing, and most files have one.
+      if (index % limits.filesAtOnce === 0) await setImmediate()
+      if (isStopping()) return
+      files++
       if (await isFileUsed(app.store.read, id)) continue
-      if (await app.blobs.remove(id)) count++
+      count++
+      if (strays.length < limits.straysAtOnce) strays.push(id)
     }
   }
-  if (count > 0) app.log.info({ objects: count }, 'objects without a row removed from the bucket')
+  if (count === 0) return
+  const isMany = count > limits.fewStrays && count > files * limits.strayShare
+  if (isMany || !(await hasMessages(app.store.read))) {
+    app.log.error(
+      { strays: count, files, examples: strays.slice(0, 5) },
+      `no row points to ${count} of the ${files} large messages, so this may be the wrong database. They stay where they are. If it is the wrong one, stop mailboxd and put the right one in its place. If not, move the files that mailboxctl verify lists away`,
+    )
+    return
+  }
+  let moved = 0
+  for (const id of strays) {
+    if (isStopping()) break
+    await app.blobs.setAside(id)
+    moved++
+  }
+  app.log.warn({ files: moved }, 'moved files without a row to stray/, where they are kept for 30 days')
+}
+
+/** Moves back what is in `stray/` and has a row again, and deletes what has been there for `limits.strayKeptMs`. Returns 0: it looks at all. */
+export async function tendStrays(app: App, isStopping: () => boolean): Promise<number> {
+  let [back, removed] = [0, 0]
+  for await (const strays of app.blobs.listStrays()) {
+    for (const { id, ageMs } of strays) {
+      if (isStopping()) return 0
+      if (await isFileUsed(app.store.read, id)) {
+        await app.blobs.takeBack(id)
+        back++
+      } else if (ageMs > limits.strayKeptMs) {
+        await app.blobs.removeStray(id)
+        removed++
+      }
+    }
+  }
+  if (back > 0) app.log.warn({ files: back }, 'moved files from stray/ back to raw/: they have rows again')
+  if (removed > 0) app.log.info({ files: removed }, 'deleted files that had been in stray/ for 30 days')
   return 0
 }
 

@@ -145,6 +145,30 @@ t.test('only what lies in the bucket for longer than a day can be stray', async 
   t.strictSame(found, [old])
 })
 
+t.test('an object without a row is set aside in the bucket, and taken back from there', async t => {
+  const { blobs, spooled, textOf, directory, dataDir } = await open(t)
+  const [one, other] = [v7(), v7()]
+  for (const id of [one, other]) await blobs.keep(id, spooled(`the bytes of ${id}`))
+  const strays = async () => {
+    const found: string[] = []
+    for await (const page of blobs.listStrays()) found.push(...page.map(({ id }) => id))
+    return found.sort()
+  }
+  for (const id of [one, other]) await blobs.setAside(id)
+  t.strictSame(await strays(), [one, other].sort())
+  t.equal(await textOf(one), undefined)
+  t.ok(readdirSync(join(directory, 'here', 'stray')).length > 0)
+  const listed: string[] = []
+  for await (const ids of blobs.listDistant()) listed.push(...ids)
+  t.strictSame(listed, [], 'what is set aside is not looked at again')
+  await blobs.takeBack(one)
+  t.equal(await textOf(one), `the bytes of ${one}`)
+  await blobs.removeStray(other)
+  t.strictSame(await strays(), [])
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [])
+  await blobs.setAside(v7())
+})
+
 t.test('copies go when they are too much or old, and never under who reads them', async t => {
   const { blobs, spooled, cached } = await open(t)
   const ids = Array.from({ length: 4 }, () => v7())

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { BytesElsewhere } from '../../../lib/base/blobs-fault.ts'
@@ -7,8 +15,16 @@ import { DiskFailed } from '../../../lib/base/storage-fault.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
+import { verify } from '../../../lib/core/backup/verify.ts'
 import { createDraft } from '../../../lib/core/drafts/drafts.ts'
-import { dropFilesOf, findFile, keepBytes, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
+import {
+  dropFilesOf,
+  findFile,
+  keepBytes,
+  setAsideStrays,
+  tendStrays,
+} from '../../../lib/core/mailbox/raws.ts'
+import { readStatus } from '../../../lib/core/status.ts'
 import { putNode } from '../../../lib/store/nodes.ts'
 import { insertRaw } from '../../../lib/store/raws.ts'
 import type { NodeRow } from '../../../lib/store/tables.ts'
@@ -17,7 +33,7 @@ import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
 t.test(
-  'files that no row points to go; those of messages stay, and so do those that are not named',
+  'files that no row points to are set aside; those of messages stay, and so do those that are not named',
   async t => {
     const { app, port, messages, raw, dataDir, log } = await openDoor(t)
     const dialog = await greetedDialog(port)
@@ -35,22 +51,86 @@ t.test(
     t.equal(ids.length, 3)
     const later = makeStray()
 
-    const aborted = new AbortController()
-    aborted.abort()
-    await removeStrayFiles(app, ids, aborted.signal)
+    await setAsideStrays(app, [ids], () => true)
     t.ok(
       strays.every(id => existsSync(pathOf(id))),
       'nothing is done when it is to stop',
     )
 
-    await removeStrayFiles(app, ids, new AbortController().signal)
+    await setAsideStrays(app, [ids], () => false)
     t.notOk(strays.some(id => existsSync(pathOf(id))))
+    for (const id of strays) t.equal(readFileSync(join(dataDir, 'stray', id), 'latin1'), 'left by a kill')
     t.ok(existsSync(pathOf(later)), 'the file of a message that is under way')
     const [message] = await messages()
     t.equal((await raw(message!)).length > 400_000, true)
-    t.match(log.at(-1), { msg: 'files without a row removed', files: 2 })
+    t.match(log.at(-1), { level: 'warn', msg: /stray.*30 days/, files: 2 })
+    t.equal((await readStatus(app)).strays, 2, 'mailboxctl status counts them')
   },
 )
+
+/** Puts so many files that no row points to where large messages are. */
+function makeStrays({ dataDir, app }: { dataDir: string; app: App }, count: number): string[] {
+  return Array.from({ length: count }, () => {
+    const id = app.ids.next()
+    mkdirSync(join(dataDir, 'raw', id.slice(-2)), { recursive: true })
+    writeFileSync(join(dataDir, 'raw', id.slice(-2), id), 'x')
+    return id
+  })
+}
+
+async function receiveLarge(port: number): Promise<void> {
+  const dialog = await greetedDialog(port)
+  await dialog.envelope('bob@example.net', 'postmaster')
+  await dialog.data(`Subject: x\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(400)}x`)
+}
+
+t.test('nothing is set aside where the database seems to be the wrong one', async t => {
+  const door = await openDoor(t, { breaks: ['raw'] })
+  const { app, port, log, dataDir } = door
+  const [one] = makeStrays(door, 1)
+  await setAsideStrays(app, [await app.blobs.list()], () => false)
+  t.strictSame(await app.blobs.list(), [one], 'it has no messages')
+  t.match(log.at(-1), { level: 'error', strays: 1, msg: /may be the wrong database/ })
+
+  await receiveLarge(port)
+  makeStrays(door, limits.fewStrays)
+  const ids = await app.blobs.list()
+  await setAsideStrays(app, [ids], () => false)
+  t.strictSame((await app.blobs.list()).sort(), ids.sort(), 'it has one for few of the files')
+  t.match(log.at(-1), { level: 'error', strays: 11, files: 12 })
+  t.notOk(existsSync(join(dataDir, 'stray')))
+
+  const known = ids.filter(id => id !== one)
+  await setAsideStrays(app, [known], () => false)
+  t.equal((await app.blobs.list()).length, 2, 'ten are few')
+})
+
+t.test('a file without a row is kept for 30 days, and comes back when its row does', async t => {
+  const door = await openDoor(t)
+  const { app, port, dataDir } = door
+  await receiveLarge(port)
+  const [kept] = await app.blobs.list()
+  const strayOf = (id: string) => join(dataDir, 'stray', id)
+  const [old, young] = makeStrays(door, 2)
+  await setAsideStrays(app, [[old!, young!]], () => false)
+  const age = (id: string, ms: number) => {
+    const at = (app.clock.now().getTime() - ms) / 1000
+    utimesSync(strayOf(id), at, at)
+  }
+  age(old!, limits.strayKeptMs + 60_000)
+  age(young!, limits.strayKeptMs - 60_000)
+  renameSync(join(dataDir, 'raw', kept!.slice(-2), kept!), strayOf(kept!))
+  const findings = await verify({
+    dataDir,
+    clock: app.clock,
+    openBlobs: async () => ({ ...app.blobs, close: async () => {} }),
+    eventsKeptMs: 86_400_000,
+  })
+  t.match(findings, [{ check: 'files', subject: kept, found: /stray.*restart mailboxd/ }])
+  await tendStrays(app, () => false)
+  t.strictSame(await app.blobs.list(), [kept])
+  t.strictSame(readdirSync(join(dataDir, 'stray')), [young])
+})
 
 t.test('the file of an attachment of a draft has its row, too', async t => {
   const { app } = await openDoor(t)
@@ -61,7 +141,7 @@ t.test('the file of an attachment of a draft has its row, too', async t => {
   })
   const ids = await app.blobs.list()
   t.equal(ids.length, 1)
-  await removeStrayFiles(app, ids, new AbortController().signal)
+  await setAsideStrays(app, [ids], () => false)
   t.strictSame(await app.blobs.list(), ids)
 })
 
@@ -128,9 +208,7 @@ t.test('the event loop comes round while many files are looked at', async t => {
   t.equal((await dialog.data(`Subject: x\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(400)}x`)).code, 250)
   const [id] = await app.blobs.list()
   const count = 2_000
-  const { turns } = await turnsDuring(() =>
-    removeStrayFiles(app, Array(count).fill(id), new AbortController().signal),
-  )
+  const { turns } = await turnsDuring(() => setAsideStrays(app, [Array(count).fill(id)], () => false))
   t.ok(turns >= count / 100, `${turns} turns for ${count} files`)
   t.strictSame(await app.blobs.list(), [id])
 })
