@@ -30,23 +30,33 @@ export function createThreadWatch(
   late: () => void,
 ): ThreadWatch {
   let timer: NodeJS.Timeout | undefined
-  const since = [0, 0]
+  const lookMs = Math.max(1, timeoutMs / looks)
+  /** How long each place has shown the same. */
+  const sameMs = [0, 0]
   const seen = [0, 0]
+  let lookedAt = 0
   const look = () => {
     const now = clock.monotonicMs()
+    // If this thread itself stood still (SIGSTOP, a suspended machine), so did the other one, and that time says nothing of it.
+    const passedMs = Math.min(now - lookedAt, 2 * lookMs)
+    lookedAt = now
     for (const at of [places.current, places.heartbeat]) {
       const value = Atomics.load(place, at)
       if (value !== seen[at] || (at === places.current && value === 0)) {
         seen[at] = value
-        since[at] = now
-      } else if (now - since[at]! > timeoutMs) late()
+        sameMs[at] = 0
+      } else {
+        sameMs[at]! += passedMs
+        if (sameMs[at]! > timeoutMs) late()
+      }
     }
   }
   return {
     start() {
       if (timer) return
-      since.fill(clock.monotonicMs())
-      timer = setInterval(look, Math.max(1, timeoutMs / looks))
+      sameMs.fill(0)
+      lookedAt = clock.monotonicMs()
+      timer = setInterval(look, lookMs)
     },
     stop() {
       clearInterval(timer)

@@ -52,6 +52,23 @@ t.test(
   },
 )
 
+t.test('a thread is not late because the process was stopped or the machine suspended', async t => {
+  const place = new Int32Array(places.count)
+  let [now, looks, late] = [0, 0, 0]
+  const monotonicMs = () => {
+    looks++
+    // Now and then an hour passes between two looks.
+    now += looks % 4 === 2 ? 3_600_000 : 1
+    if (looks % 4 === 1) place[places.heartbeat]!++
+    return now
+  }
+  const watch = createThreadWatch(place, 10, { now: () => new Date(0), monotonicMs }, () => late++)
+  t.teardown(() => watch.stop())
+  watch.start()
+  await until('it was looked at often', () => looks > 40)
+  t.equal(late, 0)
+})
+
 t.test('a thread is not late that goes from message to message, or has none', async t => {
   for (const isBusy of [true, false]) {
     const seen = watched(t, place => {
