@@ -8,7 +8,7 @@ import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
 import { faultText, jsonStyle, logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
-import { DiskFailed, StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
+import { DatabaseDamaged, DiskFailed, StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
 import { tellSystemFault } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
@@ -211,6 +211,12 @@ function tellStartFailure(error: unknown, { config, log, logStyle: style = jsonS
     error instanceof DatabaseMissing
   ) {
     say(`${error.message}\n`)
+    return configFaultExitCode
+  }
+  // A restart would meet the same damage.
+  const damage = DatabaseDamaged.of(error)
+  if (damage) {
+    say(`mailboxd can not start: ${tellSystemFault(damage)}\n`)
     return configFaultExitCode
   }
   const isTold =

@@ -1,6 +1,7 @@
 import type { ScheduledTask } from 'node-cron'
 import { isoAfter } from './base/clock.ts'
 import { limits } from './base/limits.ts'
+import { DatabaseDamaged } from './base/storage-fault.ts'
 import { durationMs } from './config/duration.ts'
 import { purgeDeletedInboxes } from './core/account/purge.ts'
 import { deleteExpired, type RetentionRule } from './core/account/retention.ts'
@@ -153,6 +154,8 @@ export async function sweep(app: App, one: Sweep, isStopping = () => false): Pro
       await giveBack()
     }
   } catch (error) {
+    // Logged once, by who found it.
+    if (error instanceof DatabaseDamaged) return
     app.log.error({ err: error, sweep: one.name }, 'sweep failed')
   }
 }

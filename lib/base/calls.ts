@@ -1,6 +1,12 @@
 import type { Transferable } from 'node:worker_threads'
 import { Reply } from './reply.ts'
-import { type Lost, StorageContended, StorageLocked, StorageUnreachable } from './storage-fault.ts'
+import {
+  DatabaseDamaged,
+  type Lost,
+  StorageContended,
+  StorageLocked,
+  StorageUnreachable,
+} from './storage-fault.ts'
 
 /** Functions that one thread does for another, by their names. What they take and give is plain data. */
 export type Served = Readonly<Record<string, (what: never) => Promise<unknown>>>
@@ -19,6 +25,7 @@ export type Answer =
   | { readonly number: number; readonly outage: Lost }
   | { readonly number: number; readonly locked: string }
   | { readonly number: number; readonly contended: { readonly why: string; readonly code: string } }
+  | { readonly number: number; readonly damaged: { readonly why: string; readonly code: string } }
   | { readonly number: number; readonly error: unknown }
 
 export interface Caller<Functions extends Served> {
@@ -55,6 +62,8 @@ export function createCaller<Functions extends Served>(
         else if ('outage' in answer) settled?.reject(StorageUnreachable.of(answer.outage))
         else if ('locked' in answer) settled?.reject(new StorageLocked({ cause: answer.locked }))
         else if ('contended' in answer) settled?.reject(toldContended(answer.contended))
+        else if ('damaged' in answer)
+          settled?.reject(new DatabaseDamaged(answer.damaged.why, answer.damaged.code))
         else settled?.reject(answer.error)
       }
     },
@@ -87,6 +96,7 @@ function failed(number: number, error: unknown): Answer {
     const { cause, code } = error
     return { number, contended: { why: (cause as Error).message, code } }
   }
+  if (error instanceof DatabaseDamaged) return { number, damaged: { why: error.message, code: error.code } }
   if (!(error instanceof Reply)) return { number, error }
   return { number, reply: [error.code, error.enhanced, error.text, error.reason] }
 }

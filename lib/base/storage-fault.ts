@@ -21,6 +21,33 @@ export class DiskFailed extends Error {
 /** A commit of which no standby is known to have it. */
 export const unreplicated = 'UNREPLICATED'
 
+/**
+ * SQLite has found a damaged page of the database, or that the file is no database. From then on nothing is written until a restart;
+ * what can be read is read.
+ */
+export class DatabaseDamaged extends Error {
+  override readonly name = 'DatabaseDamaged'
+  /** As SQLite gives it: SQLITE_CORRUPT, SQLITE_NOTADB, or an extended one of these. */
+  readonly code: string
+
+  constructor(why: string, code: string, options: ErrorOptions = {}) {
+    super(why, options)
+    this.code = code
+  }
+
+  /** Returns this for an error that says so; undefined for any other. */
+  static of(error: unknown): DatabaseDamaged | undefined {
+    if (error instanceof DatabaseDamaged) return error
+    if (!(error instanceof Error && 'code' in error)) return undefined
+    const code = String(error.code)
+    if (!/^SQLITE_(CORRUPT|NOTADB)/.test(code)) return undefined
+    return new DatabaseDamaged(error.message, code, { cause: error })
+  }
+}
+
+/** What clients are told of a damaged database. */
+export const damagedSentence = 'The database of this server is damaged, so nothing is stored or sent.'
+
 /** What keeps a server that is there from it, by the SQLSTATE in which it says so (insufficient_resources and its kin, system errors) or a code of ours. */
 const shortages: Readonly<Record<string, string>> = {
   [unreplicated]: 'The server of the database was kept from having its standby keep what was written.',
@@ -149,7 +176,8 @@ const fullCodes = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
 
 /** Whether it failed because of the disk or the database's server, and not of what was to be written. */
 export function isStorageFault(error: unknown): boolean {
-  if (isDiskFull(error) || error instanceof StorageUnreachable) return true
+  if (isDiskFull(error) || error instanceof StorageUnreachable || error instanceof DatabaseDamaged)
+    return true
   return (
     error instanceof Error &&
     'code' in error &&

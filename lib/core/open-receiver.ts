@@ -9,7 +9,7 @@ import { createAuthenticator } from '../mail/authentication/authenticator.ts'
 import { createNearReader } from '../reading/near.ts'
 import { openReader } from '../store/open.ts'
 import { followHold } from '../store/postgres/followed-hold.ts'
-import { requireRoomForMail } from './app/storage.ts'
+import { noteDamage, requireRoomForMail } from './app/storage.ts'
 import type { DistantMain } from './inbound/main-calls.ts'
 import type { Receiver } from './inbound/receiver.ts'
 import { openBlobs } from './open-blobs.ts'
@@ -43,7 +43,10 @@ export async function openReceiver(parts: ReceiverParts): Promise<OpenReceiver> 
   const { config, clock, ids, log, meter, main, mark, suspects, storage } = parts
   const hold = parts.held && followHold(parts.held)
   // What it asks for are single rows.
-  const { read, close } = await openReader(await databaseOf(config), limits.nodeSureMs, hold)
+  const location = await databaseOf(config)
+  const { read, close } = await openReader(location, limits.nodeSureMs, hold, damage =>
+    noteDamage(storage, damage, log),
+  )
   const authenticator = createAuthenticator({
     dns: main,
     clock,

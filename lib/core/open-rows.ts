@@ -9,7 +9,12 @@ import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { createOutage, type Outage } from '../base/outage.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
-import { isStorageFault, StorageForbidden, StorageUnreachable } from '../base/storage-fault.ts'
+import {
+  DatabaseDamaged,
+  isStorageFault,
+  StorageForbidden,
+  StorageUnreachable,
+} from '../base/storage-fault.ts'
 import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'
@@ -17,6 +22,7 @@ import { requireTime } from '../store/postgres/state.ts'
 import { judgeByNewest } from '../store/postgres/timeline.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
+import { createStorage, noteDamage, requireWhole } from './app/storage.ts'
 import { requireFinished } from './backup/unfinished.ts'
 import { findForbiddenFile } from './data-access.ts'
 import { databaseName, isDatabaseFileEmpty, requireNoTraces } from './missing-database.ts'
@@ -114,9 +120,16 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     outage.failed({ why: error.message })
   }
   parts.hold?.onLost(failed)
+  const storage = createStorage()
+  const damage = {
+    // A command says itself what it met.
+    found: (found: DatabaseDamaged) => parts.mayMigrate && noteDamage(storage.shared, found, log),
+    requireWhole: () => requireWhole(storage.shared),
+  }
   const store = await openStore(await databaseOf(config), clock, {
     beforeMigration,
     beforeFirstTables: () => requireNoTraces(config),
+    damage,
     meter,
     connections: config.postgres.connections,
     ...(parts.mayMigrate && config.database !== undefined && { node: await nodeName(config.data_dir) }),
@@ -133,7 +146,8 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     })
   }
   const shortage = () => (outage.isTold && last?.isShortage ? last : undefined)
-  return { config, clock, ids, log, meter, store: tellingOutages(store, outage), shortage, hold: parts.hold }
+  const telling = tellingOutages(store, outage)
+  return { config, clock, ids, log, meter, store: telling, storage, shortage, hold: parts.hold }
 }
 
 /** @throws StorageForbidden: SQLite itself says neither which file it is nor whose */
@@ -149,8 +163,9 @@ function tellingOutages(store: Store, outage: Outage): Store {
       outage.worked()
       return value
     } catch (error) {
-      // That of a server was told by who asked it.
-      if (isStorageFault(error) && !(error instanceof StorageUnreachable)) outage.failed({ err: error })
+      // That of a server was told by who asked it, and damage by who found it.
+      const isTold = error instanceof StorageUnreachable || error instanceof DatabaseDamaged
+      if (isStorageFault(error) && !isTold) outage.failed({ err: error })
       throw error
     }
   }

@@ -14,7 +14,6 @@ import { createMailReader } from '../reading/pool.ts'
 import { createRenderer } from '../rendering/renderer.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
-import { createStorage } from './app/storage.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
@@ -80,7 +79,6 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
       maxConnections: webhook.concurrency,
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
-    storage: createStorage(),
     blobs: await openBlobs({ config, clock, log, meter, read: store.read }),
     queue: createQueue({
       store,

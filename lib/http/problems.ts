@@ -5,7 +5,9 @@ import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
 import {
+  DatabaseDamaged,
   DiskFailed,
+  damagedSentence,
   isDiskFull,
   StorageContended,
   StorageLocked,
@@ -32,11 +34,11 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
         const about = { err: error, method: context.method, path: context.path }
         if (error instanceof StorageContended || error instanceof StorageLocked)
           log.warn(about, 'request met others in the database')
-        // That of the disk is told once, however many ask.
-        else if (!isDiskFull(error)) log.error(about, 'request could not be done now')
+        // A full disk and a damaged database are logged once, however many ask.
+        else if (!isDiskFull(error) && !(error instanceof DatabaseDamaged))
+          log.error(about, 'request could not be done now')
         return answer(context, passing)
       }
-      // A damaged database, say.
       const told = tellSystemFault(error)
       log.error(
         { err: error, method: context.method, path: context.path },
@@ -57,6 +59,7 @@ function passingProblem(error: unknown): Problem | undefined {
         : 'The store of large messages does not answer. Small ones can be sent and read; try again later.'
     return new Problem('unavailable', message, { retryAfterSeconds: 30 })
   }
+  if (error instanceof DatabaseDamaged) return new Problem('unavailable', damagedSentence)
   if (error instanceof DiskFailed)
     return new Problem(
       'unavailable',

@@ -1,6 +1,7 @@
 import { setTimeout as rest } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import { DatabaseDamaged } from '../base/storage-fault.ts'
 import { type Kind, type Leased, LeaseLost, type Turns } from './leased.ts'
 import type { Queue } from './queue.ts'
 
@@ -36,6 +37,11 @@ export function createRunner(parts: RunnerParts): Runner {
   let stopped = true
   let unlisten = () => {}
 
+  /** Logs it, but for a damaged database: who found that has logged it, once. */
+  function tell(about: { readonly err: unknown; readonly kind: Kind }, what: string): void {
+    if (!(about.err instanceof DatabaseDamaged)) log.error(about, what)
+  }
+
   function wake(): void {
     if (stopped) return
     again = true
@@ -63,7 +69,7 @@ export function createRunner(parts: RunnerParts): Runner {
     } catch (error) {
       // It may have leased some all the same.
       mayForget = true
-      log.error({ err: error, kind }, 'queue can not be read')
+      tell({ err: error, kind }, 'queue can not be read')
     }
     if (!stopped) timer = setTimeout(wake, limits.queuePollMs)
   }
@@ -77,7 +83,7 @@ export function createRunner(parts: RunnerParts): Runner {
   function begin(entry: Leased): void {
     const work = performGuarded(entry)
       .then(() => turns.end(entry))
-      .catch(error => log.error({ err: error, kind }, 'queue entry was not ended'))
+      .catch(error => tell({ err: error, kind }, 'queue entry was not ended'))
       .finally(() => {
         underWay.delete(entry.id)
         if (lost.delete(entry.id)) mayForget = true
@@ -97,10 +103,10 @@ export function createRunner(parts: RunnerParts): Runner {
         lost.add(entry.id)
         return
       }
-      log.error({ err: error, ...names }, 'queue entry met a fault')
+      tell({ err: error, ...names }, 'queue entry met a fault')
       await queue.retry(entry).catch(fault => {
         mayForget = true
-        log.error({ err: fault, ...names }, 'queue entry keeps its lease')
+        tell({ err: fault, ...names }, 'queue entry keeps its lease')
       })
     }
   }

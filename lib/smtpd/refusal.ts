@@ -1,7 +1,7 @@
 import { BlobsFault } from '../base/blobs-fault.ts'
 import type { Log } from '../base/log.ts'
 import { Reply } from '../base/reply.ts'
-import { isDiskFull, isStoragePassing, StorageUnreachable } from '../base/storage-fault.ts'
+import { DatabaseDamaged, isDiskFull, isStoragePassing, StorageUnreachable } from '../base/storage-fault.ts'
 import { noRoomForMail } from '../core/app/storage.ts'
 
 /** A reply in the form that smtp-server wants: an error with the three digits beside it. */
@@ -31,6 +31,9 @@ export function refuse(error: unknown, log: Log): Refusal {
     log.error({ err: error }, 'a large message can not be kept')
     return refusalOf(new Reply(451, '4.3.0', 'Large mail can not be stored just now; try again later'))
   }
+  // Logged once, by who found it.
+  if (error instanceof DatabaseDamaged)
+    return refusalOf(new Reply(451, '4.3.0', 'The database of this server is damaged; try again later'))
   if (isStoragePassing(error)) {
     log[error instanceof StorageUnreachable ? 'error' : 'warn']({ err: error }, 'mail can not be stored')
     return refusalOf(new Reply(451, '4.3.0', 'Mail can not be stored just now; try again later'))

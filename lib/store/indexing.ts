@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { isStorageFault, StorageUnreachable } from '../base/storage-fault.ts'
+import { DatabaseDamaged, isStorageFault, StorageUnreachable } from '../base/storage-fault.ts'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { mergeIndex } from './search/full-text.ts'
 import { type SearchWords, searchWords } from './search/words.ts'
@@ -28,10 +28,10 @@ export interface Followed {
   freeSome?(): boolean
 }
 
-/** What goes wrong: with one message, which is left out; or with all of it, which is tried again. */
+/** What goes wrong: with one message, which is left out; or with all of it, which is tried again. `damage` is the code of a DatabaseDamaged. */
 export type IndexTrouble =
   | { readonly messageId: string; readonly why: string }
-  | { readonly why: string | null }
+  | { readonly why: string | null; readonly damage?: string }
 
 export interface Indexing {
   stop(): Promise<void>
@@ -83,7 +83,8 @@ export function followIndex(
           await rest(limits.postgresAgainMs)
           continue
         }
-        if (hindrance === undefined) told({ why: String(error) })
+        const damage = DatabaseDamaged.of(error)?.code
+        if (hindrance === undefined) told({ why: String(error), ...(damage !== undefined && { damage }) })
         hindrance = String(error)
       }
       await rest(limits.indexPollMs)

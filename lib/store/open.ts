@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
-import type { DiskFailed } from '../base/storage-fault.ts'
+import { DatabaseDamaged, type DiskFailed } from '../base/storage-fault.ts'
 import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
 import { type Db, type DialectName, isServer, type WriteDb } from './dialect/dialect.ts'
@@ -10,7 +10,7 @@ import { type CommitTarget, createGroupCommit } from './dialect/group-commit.ts'
 import type { Held } from './dialect/held.ts'
 import type { KeptThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
-import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
+import { type FoundDamage, openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
@@ -101,6 +101,12 @@ export interface LogBounds {
   readonly idleMs: number
 }
 
+export interface DamageWatch {
+  readonly found: FoundDamage
+  /** @throws DatabaseDamaged */
+  requireWhole(): void
+}
+
 export interface StoreParts {
   /** Is waited for where there is a database of an older schema, with the number of its last step; what it throws leaves all as it was. */
   beforeMigration?(lastStep: number): Promise<void>
@@ -113,6 +119,8 @@ export interface StoreParts {
   readonly node?: string
   /** What a server is asked with, and who is told that it can not be; nothing of that with a file. */
   readonly outage?: StoreOutage
+  /** Who is told that a file is damaged, and whether any thread has found that: then nothing is written. */
+  readonly damage?: DamageWatch
   /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
   readonly isTarget?: boolean
 }
@@ -134,11 +142,12 @@ export async function openStore(
     node,
     isTarget = false,
     outage,
+    damage = { found: () => {}, requireWhole: () => {} },
   }: StoreParts = {},
 ): Promise<Store> {
   const store = isServer(location)
     ? (await import('./postgres-store.ts')).postgresStore(location, { clock, meter, connections, outage })
-    : sqliteStore(location, clock, meter)
+    : sqliteStore(location, clock, meter, damage)
   try {
     if (node !== undefined) await requireUtf8(store.read)
     const { missing, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
@@ -182,14 +191,20 @@ export interface Reader {
  * @param location as of `openStore`
  * @param queryMs how long an answer of a server may take
  * @param hold what must be held on the server while it is asked
+ * @param damaged is called when it finds that a file is damaged
  */
-export async function openReader(location: string, queryMs?: number, hold?: Hold): Promise<Reader> {
+export async function openReader(
+  location: string,
+  queryMs?: number,
+  hold?: Hold,
+  damaged?: FoundDamage,
+): Promise<Reader> {
   if (isServer(location)) {
     const { openPostgres } = await import('./postgres/pool.ts')
     const { db, close } = openPostgres(location, limits.postgresReaders, hold ? { hold } : {}, queryMs)
     return { read: db, close }
   }
-  const { db, close } = openSqliteReader(location)
+  const { db, close } = openSqliteReader(location, damaged)
   return { read: db, close: async () => close() }
 }
 
@@ -203,14 +218,15 @@ export async function requireOurs(location: string): Promise<void> {
   }
 }
 
-function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
-  const writer = openSqliteWriter(path)
-  const reader = openSqliteFollower(path, writer)
+function sqliteStore(path: string, clock: Clock, meter: Meter, { found, requireWhole }: DamageWatch): Store {
+  const writer = openSqliteWriter(path, found)
+  const reader = openSqliteFollower(path, writer, found)
   const listeners = createListeners()
   const wanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const target: CommitTarget = {
     ...writer,
     writeLeft: left => writeLeft(writer.db, left),
+    requireWhole,
     waitsForLock: isWaiting => void Atomics.store(wanted, 0, isWaiting ? 1 : 0),
     exec(statement) {
       // A reader that sees an older state would keep the log from being taken into the file.
@@ -255,11 +271,17 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
       const thread = { path, bounds, lookMs, version: reader.version, idleMs: threadIdleMs }
       return startCheckpoints(thread, state => {
         if (state.lost !== null) group.fail(new Error(state.lost))
+        if (state.damage !== undefined) found(new DatabaseDamaged(state.fault ?? '', state.damage))
         told(state)
       })
     },
     watchRoom: () => ({ stop: async () => {} }),
-    keepIndex: told => startIndexThread({ location: path, wanted }, reader.version, told),
+    keepIndex: told =>
+      startIndexThread({ location: path, wanted }, reader.version, trouble => {
+        const isDamage = 'damage' in trouble && trouble.damage !== undefined
+        if (isDamage) found(new DatabaseDamaged(trouble.why ?? '', trouble.damage))
+        else told(trouble)
+      }),
     async forgetOverwrittenSecrets() {
       await group.idle()
       reader.refresh()

@@ -75,15 +75,16 @@ t.test('what the system refuses is told with what to do, without a stack', async
     join(broken, 'mailboxd.sqlite'),
     'this is no database, however long it is looked at\n'.repeat(100),
   )
-  for (const [data, said] of [
-    [join(dir, 'file', 'data'), /\(ENOTDIR\): a part of that path is a file\n$/],
+  for (const [data, exitCode, said] of [
+    [join(dir, 'file', 'data'), 1, /\(ENOTDIR\): a part of that path is a file\n$/],
     [
       broken,
+      78,
       /the database is damaged: stop mailboxd, keep a copy of the file, and restore the last backup .*\n$/,
     ],
   ] as const) {
     const { code, stderr } = await run('--data', data)
-    t.equal(code, 1)
+    t.equal(code, exitCode)
     t.match(stderr, said)
     t.match(stderr, /^mailboxd can not start: .*\n$/)
   }

@@ -72,7 +72,10 @@ export interface App {
 }
 
 /** What work on rows takes, and nothing else. */
-export type Rows = Pick<App, 'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store' | 'shortage' | 'hold'>
+export type Rows = Pick<
+  App,
+  'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store' | 'storage' | 'shortage' | 'hold'
+>
 
 /** What it takes to look something up for a caller: rows, the secrets in them, and where the API is. */
 export type Desk = Rows & Pick<App, 'secrets' | 'baseUrl'>

@@ -1,7 +1,14 @@
 import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { isDiskFull, isStorageFault, StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
+import {
+  DatabaseDamaged,
+  damagedSentence,
+  isDiskFull,
+  isStorageFault,
+  StorageContended,
+  StorageUnreachable,
+} from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
 import { inServerTime } from './server-time.ts'
@@ -28,6 +35,7 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
     // That of the disk is told once, however often is asked.
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
     if (isDiskFull(error)) throw noRoomForRequests()
+    if (error instanceof DatabaseDamaged) throw new Problem('unavailable', damagedSentence)
     if (error instanceof StorageUnreachable || error instanceof StorageContended) throw databaseOut(error)
     throw new Problem('unavailable', app.storage.fault)
   }

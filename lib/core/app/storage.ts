@@ -1,6 +1,9 @@
 import { statfs } from 'node:fs/promises'
+import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
+import { DatabaseDamaged } from '../../base/storage-fault.ts'
+import { tellSystemFault } from '../../base/system-fault.ts'
 
 /**
  * How the disk and the database on it are, for who takes something in and for /health. Whether anything is taken in stands in shared
@@ -19,11 +22,28 @@ export interface Storage {
 
 const roomAt = 0
 const refusedAt = 1
+const damagedAt = 2
 
 export function createStorage(): Storage {
-  const shared = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)
+  const shared = new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT)
   setRoom(shared, true)
   return { shared, fault: undefined, warnings: [], logBytes: 0 }
+}
+
+/** Notes for all threads that the database is damaged. The first that finds it logs it. */
+export function noteDamage(shared: SharedArrayBuffer, damage: DatabaseDamaged, log: Log): void {
+  if (Atomics.exchange(new Int32Array(shared), damagedAt, 1) === 1) return
+  log.fatal(
+    { err: damage },
+    `nothing is stored or sent from now on, and what can be read is read: ${tellSystemFault(damage)}`,
+  )
+}
+
+const isDamaged = (shared: SharedArrayBuffer) => Atomics.load(new Int32Array(shared), damagedAt) === 1
+
+/** @throws DatabaseDamaged when any thread has found that */
+export function requireWhole(shared: SharedArrayBuffer): void {
+  if (isDamaged(shared)) throw new DatabaseDamaged('the database is damaged', 'SQLITE_CORRUPT')
 }
 
 /** Opens or closes the doors for all that takes room. */
@@ -57,8 +77,9 @@ export const diskHeld =
 
 export const noRoomForRequests = () => new Problem('unavailable', nearlyFull)
 
-/** @throws Reply 452 4.3.1 when the disk is nearly full (RFC 5321 §4.2.2, RFC 3463 §3.4) */
+/** @throws Reply 452 4.3.1 when the disk is nearly full (RFC 5321 §4.2.2, RFC 3463 §3.4); DatabaseDamaged */
 export function requireRoomForMail(shared: SharedArrayBuffer): void {
+  requireWhole(shared)
   if (!hasRoom(shared)) throw noRoomForMail()
 }
 

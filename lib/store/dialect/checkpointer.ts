@@ -1,5 +1,6 @@
 import { closeSync, fdatasyncSync, openSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { DatabaseDamaged } from '../../base/storage-fault.ts'
 
 /** How the write-ahead log stands after a look at it. */
 export interface LogState {
@@ -7,6 +8,8 @@ export interface LogState {
   readonly usedBytes: number
   /** Why the file of the database could not be written; null when it could be. */
   readonly fault: string | null
+  /** The code of a DatabaseDamaged, where that is why. */
+  readonly damage?: string
   /** Why the log itself is not on the disk, which is the end; null when it is. */
   readonly lost: string | null
 }
@@ -125,7 +128,13 @@ export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkp
       } catch (error) {
         isDone = false
         const why = error instanceof LostLog ? error.message : String(error)
-        const state = { usedBytes: statSync(`${path}-wal`).size, fault: why, lost: null }
+        const damage = DatabaseDamaged.of(error)?.code
+        const state = {
+          usedBytes: statSync(`${path}-wal`).size,
+          fault: why,
+          lost: null,
+          ...(damage !== undefined && { damage }),
+        }
         if (!(error instanceof LostLog)) return state
         lost = { ...state, lost: why }
         return lost

@@ -34,6 +34,8 @@ export interface CommitTarget {
   waitsForLock(isWaiting: boolean): void
   /** Whether it failed because the disk did not keep what was written. */
   isDiskFault(error: unknown): boolean
+  /** Is asked before each transaction; what it throws refuses all that waits. */
+  requireWhole(): void
   /** Resolves when everything that was committed before the call is on the disk. */
   sync(): Promise<void>
 }
@@ -192,6 +194,7 @@ export function createGroupCommit(
       throw failure
     }
     try {
+      target.requireWhole()
       if (!(await begin())) return settle
     } catch (error) {
       batch.push(...waiting.splice(0, writesPerTransaction))

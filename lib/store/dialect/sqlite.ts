@@ -2,13 +2,20 @@ import { closeSync, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
+import { DatabaseDamaged } from '../../base/storage-fault.ts'
 import type { Tables } from '../tables.ts'
 import type { Db, WriteDb } from './dialect.ts'
 import type { CommitTarget } from './group-commit.ts'
 import { keepPrepared, runDirectly } from './kept.ts'
 
 type Connection = InstanceType<typeof Database>
-type Statement = Database.Statement<unknown[]>
+type Statement = Pick<
+  Database.Statement<unknown[]>,
+  'reader' | 'readonly' | 'all' | 'run' | 'get' | 'iterate'
+>
+
+/** Is called when SQLite finds that the database is damaged, each time. */
+export type FoundDamage = (damage: DatabaseDamaged) => void
 
 /** Gives a statement that is run at once. */
 type Prepare = (sql: string) => Statement
@@ -21,7 +28,7 @@ export interface SqliteReader {
   close(): void
 }
 
-export interface SqliteWriter extends Omit<CommitTarget, 'writeLeft' | 'waitsForLock'> {
+export interface SqliteWriter extends Omit<CommitTarget, 'writeLeft' | 'waitsForLock' | 'requireWhole'> {
   /** What is read on this connection while nothing is written on it. */
   readonly between: ReadBetween
   close(): void
@@ -92,10 +99,10 @@ function readTurns(connection: Connection, begun: () => void = () => {}): ReadTu
  * is read in one transaction, because to lock and unlock the file takes the kernel as long as SQLite takes to find a row;
  * so another process's commit is seen from the next turn on, and one of this process after `refresh`.
  */
-export function openSqliteReader(path: string): SqliteReader {
+export function openSqliteReader(path: string, damaged?: FoundDamage): SqliteReader {
   const connection = new Database(path, { timeout: busyTimeoutMs, readonly: true })
   const turns = readTurns(connection)
-  const statement = preparedOn(connection)
+  const statement = preparedOn(connection, damaged)
   const prepare = (sql: string) => {
     turns.begin()
     return statement(sql)
@@ -123,8 +130,12 @@ export function openSqliteSnapshot(path: string): Pick<SqliteReader, 'db' | 'clo
  * Reads beside a writer of the same thread: on its connection, and while that is writing on another. The one that writes knows
  * what it wrote; another has to read each page again after each commit, which took several times as long as all else of a query.
  */
-export function openSqliteFollower(path: string, { between }: Pick<SqliteWriter, 'between'>): SqliteFollower {
-  const other = openSqliteReader(path)
+export function openSqliteFollower(
+  path: string,
+  { between }: Pick<SqliteWriter, 'between'>,
+  damaged?: FoundDamage,
+): SqliteFollower {
+  const other = openSqliteReader(path, damaged)
   const refresh = () => {
     between.refresh()
     other.refresh()
@@ -147,7 +158,7 @@ export function openSqliteFollower(path: string, { between }: Pick<SqliteWriter,
  * appends to the log and does not wait for the disk; `sync` does, without holding up the event loop. A log that is
  * fsynced from outside is as good as one that SQLite fsyncs itself (synchronous=FULL does just that at each commit).
  */
-export function openSqliteWriter(path: string): SqliteWriter {
+export function openSqliteWriter(path: string, damaged?: FoundDamage): SqliteWriter {
   const connection = new Database(path, { timeout: busyTimeoutMs })
   // Of a file that has tables already it says nothing: `rewrite` does. Where it is so already, to say it once more would be a write.
   if (connection.pragma('auto_vacuum', { simple: true }) !== incremental)
@@ -157,7 +168,7 @@ export function openSqliteWriter(path: string): SqliteWriter {
   connection.pragma(`wal_autocheckpoint = ${checkpointPages}`)
   // What is deleted is overwritten, in the file and in the pages that become free.
   connection.pragma('secure_delete = on')
-  const statement = preparedOn(connection)
+  const statement = preparedOn(connection, damaged)
   // SQLite makes the log when it first reads, and it stays the same file as long as this connection is open.
   statement('select 1 from sqlite_master').all()
   const log = openSync(`${path}-wal`, 'r')
@@ -201,7 +212,7 @@ export function openSqliteWriter(path: string): SqliteWriter {
 
 /** @param commits how many there were on this connection, whose `data_version` speaks of others' alone */
 function readBetween(connection: Connection, statement: Prepare, commits: () => number): ReadBetween {
-  const others = connection.prepare('pragma data_version')
+  const others = statement('pragma data_version')
   /** What was committed when it last changed. */
   let known: { readonly own: number; readonly others: unknown } | undefined
   let version = 0
@@ -290,14 +301,37 @@ function codeOf(error: unknown): string {
   return error instanceof Database.SqliteError ? error.code : ''
 }
 
-/** Sets a connection up; gives what prepares its statements. */
-function preparedOn(connection: Connection): Prepare {
+/**
+ * Sets a connection up; gives what prepares its statements.
+ * @param damaged what a statement throws then is a DatabaseDamaged
+ */
+function preparedOn(connection: Connection, damaged: FoundDamage = () => {}): Prepare {
   connection.pragma('foreign_keys = on')
   // What stands in the schema calls no function that does more than compute.
   connection.pragma('trusted_schema = off')
   connection.pragma('temp_store = memory')
   connection.pragma('cache_size = -16000')
-  return keepPrepared(sql => connection.prepare(unplannedBy(sql)))
+  const guard = <T>(work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      const damage = DatabaseDamaged.of(error)
+      if (damage === undefined) throw error
+      damaged(damage)
+      throw damage
+    }
+  }
+  return keepPrepared(sql => {
+    const statement: Statement = guard(() => connection.prepare<unknown[]>(unplannedBy(sql)))
+    return {
+      reader: statement.reader,
+      readonly: statement.readonly,
+      all: (...values) => guard(() => statement.all(...values)),
+      run: (...values) => guard(() => statement.run(...values)),
+      get: (...values) => guard(() => statement.get(...values)),
+      iterate: (...values) => statement.iterate(...values),
+    }
+  })
 }
 
 /**

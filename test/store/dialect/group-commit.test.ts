@@ -40,6 +40,7 @@ function setUp(t: Test) {
       if (statement === 'begin immediate') transactions.begun++
       writer.exec(statement)
     },
+    requireWhole: () => {},
     async writeLeft(left) {
       if (failing.left-- > 0) throw new Error('nothing can be left')
       await writeLeft(writer.db, left)

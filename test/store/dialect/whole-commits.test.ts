@@ -94,6 +94,7 @@ async function play(story: Story) {
   const target: CommitTarget = {
     db,
     exec,
+    requireWhole: () => {},
     async writeLeft(left) {
       const names = left.unindexed.map(({ messageId }) => messageId)
       lines.push(`left: ${names.join(' ')}`)
