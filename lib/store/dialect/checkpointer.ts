@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, openSync, statSync } from 'node:fs'
+import { closeSync, fdatasyncSync, fstatSync, openSync, statSync, writeSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { DatabaseDamaged } from '../../base/storage-fault.ts'
 
@@ -36,8 +36,8 @@ const restartRests = 4
 const fewPages = 500
 /** In the log each page has this before it (SQLite, "WAL-mode File Format", section 2.2). */
 const frameHeaderBytes = 24
-/** A log that has no more pages than this is as good as an empty one. */
-const emptyPages = 4
+/** The part of `logBytes` that the file of an emptied log keeps, so that messages can be deleted when the disk is full. */
+const keptShare = 1 / 16
 
 /** The log itself is not on the disk. */
 class LostLog extends Error {}
@@ -49,12 +49,14 @@ export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkp
   // The file is cut down to this by whoever writes the first page of a log that begins anew.
   connection.pragma(`journal_size_limit = ${bounds.logBytes}`)
   const frameBytes = Number(connection.pragma('page_size', { simple: true })) + frameHeaderBytes
-  const log = openSync(`${path}-wal`, 'r')
+  const log = openSync(`${path}-wal`, 'r+')
   /** The end of all of it: once the log was not kept, what is in memory may not be taken for what is on the disk. */
   let lost: LogState | undefined
   let version: unknown
   /** Whether all that is in the log was found in the file, too. */
   let isDone = false
+  /** Whether nothing was written since it was emptied. */
+  let isEmpty = false
   let idle = 0
   let rests = 0
 
@@ -107,12 +109,30 @@ export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkp
   const stateOf = (frames: number): LogState => ({ usedBytes: frames * frameBytes, fault: null, lost: null })
 
   function empty(): LogState | undefined {
-    if (++idle < bounds.idleLooks || statSync(`${path}-wal`).size <= emptyPages * frameBytes) return undefined
+    if (isEmpty || ++idle < bounds.idleLooks) return undefined
     idle = 0
     const { busy, log: frames } = checkpoint('truncate')
     if (busy !== 0) return stateOf(frames)
     begin()
+    reserve()
+    isEmpty = true
     return stateOf(0)
+  }
+
+  /**
+   * Lengthens the file with zeros, which SQLite passes over: it ends a log at the first frame whose checksum is wrong. Nobody writes to
+   * the log in this transaction. If the disk is full or another writes, there is no reserve.
+   */
+  function reserve(): void {
+    const bytes = Math.floor(bounds.logBytes * keptShare)
+    try {
+      connection.exec('begin immediate')
+      const { size } = fstatSync(log)
+      if (size < bytes) writeSync(log, Buffer.alloc(bytes - size), 0, bytes - size, size)
+    } catch {
+    } finally {
+      if (connection.inTransaction) connection.exec('rollback')
+    }
   }
 
   return {
@@ -123,6 +143,7 @@ export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkp
         if (now === version && isDone) return empty()
         version = now
         idle = 0
+        isEmpty = false
         keep()
         return move()
       } catch (error) {
