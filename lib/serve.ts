@@ -9,7 +9,7 @@ import { createLog, type Log } from './base/log.ts'
 import { faultText, jsonStyle, logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
 import { DatabaseDamaged, DiskFailed, StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
-import { tellSystemFault } from './base/system-fault.ts'
+import { tellSystemFault, withInodes } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { asOwner } from './cli/installation.ts'
@@ -235,7 +235,8 @@ function tellStartFailure(error: unknown, { config, log, logStyle: style = jsonS
 /** As `tellSystemFault`, for a daemon: what is not its user's becomes that, and nobody runs it as root. */
 function tellFault(error: unknown, dataDir: string | undefined): string | undefined {
   const forbidden = forbiddenOf(error, dataDir)
-  return forbidden ? tellForbidden(forbidden) : tellSystemFault(error)
+  if (forbidden) return tellForbidden(forbidden)
+  return tellSystemFault(dataDir === undefined ? error : withInodes(error, dataDir))
 }
 
 /**

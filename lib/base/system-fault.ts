@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { BucketOut } from './blobs-fault.ts'
 import { forbiddenOf, tellForbidden } from './forbidden.ts'
 import { isDiskFull, StorageContended, StorageUnreachable } from './storage-fault.ts'
@@ -49,6 +49,25 @@ export function isMachineFault(error: unknown): boolean {
   return isDiskFull(error) || isOfServer || error instanceof BucketOut || adviceOn(error)?.[2] === 'machine'
 }
 
+/** Whether a file system with a fixed number of inodes has none left: then no file can be made, however much room there is. */
+export function hasNoInodes(folder: string): boolean {
+  try {
+    const { files, ffree } = statfsSync(folder)
+    return files > 0 && ffree === 0
+  } catch {
+    return false
+  }
+}
+
+/** The same error, or ENOSPC where SQLite could not open a file because there are no inodes left in its folder. */
+export function withInodes(error: unknown, folder: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (!code.startsWith('SQLITE_CANTOPEN') || !hasNoInodes(folder)) return error
+  return Object.assign(new Error(`the file system of ${folder} has no inodes left`, { cause: error }), {
+    code: 'ENOSPC',
+  })
+}
+
 /** Where systemd puts what a unit is given, as long as it runs. */
 const credentials = '/run/credentials/'
 
@@ -77,7 +96,7 @@ export function tellSystemFault(error: unknown): string | undefined {
   if (told !== undefined) return told
   const code = String(error.code)
   const what = isDiskFull(error)
-    ? 'the disk is full, or this user has no more room: make some (df -h shows where)'
+    ? 'the disk is full, has no inodes left, or this user has no more room: make some (df -h and df -i show where)'
     : code === 'EACCES' && 'syscall' in error && error.syscall === 'listen'
       ? lowPort
       : adviceOn(error)?.[1]

@@ -15,6 +15,7 @@ import {
   StorageForbidden,
   StorageUnreachable,
 } from '../base/storage-fault.ts'
+import { withInodes } from '../base/system-fault.ts'
 import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'
@@ -137,6 +138,8 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
       ...(parts.hold ? { hold: parts.hold } : { judge: await judgeByNewest(timelinePath(config.data_dir)) }),
       failed,
     },
+  }).catch(error => {
+    throw withInodes(error, config.data_dir)
   })
   // What a daemon holds looks all the time.
   if (config.database !== undefined && parts.hold === undefined) {

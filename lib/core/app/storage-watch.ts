@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
+import { hasNoInodes } from '../../base/system-fault.ts'
 import type { LogState } from '../../store/dialect/checkpointer.ts'
 import type { App } from './app.ts'
 import { diskHeld, freeBytesOf, nearlyFull, setRoom, takeRefused } from './storage.ts'
@@ -86,9 +87,10 @@ export function startStorageWatch(
 
   async function lookAtRoom(): Promise<void> {
     const freeBytes = await freeBytesOf(config.data_dir)
-    const isShort = freeBytes < config.min_free * (troubles.has('room') ? recovered : 1)
+    const noInodes = hasNoInodes(config.data_dir)
+    const isShort = noInodes || freeBytes < config.min_free * (troubles.has('room') ? recovered : 1)
     setRoom(storage.shared, !isShort)
-    note('room', isShort, { freeBytes, minFree: config.min_free })
+    note('room', isShort, { freeBytes, minFree: config.min_free, ...(noInodes && { freeInodes: 0 }) })
   }
 
   function lookAtLog({ fault, usedBytes }: LogState): void {
