@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { inTime } from '../base/in-time.ts'
 import { limits } from '../base/limits.ts'
-import { listStrayFiles } from '../blob/disk.ts'
 import type { Rows } from '../core/app/app.ts'
 import { readStatus, type Status } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
@@ -29,7 +28,7 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
         systemClock.now(),
       )
       const read = await readStatus(rows)
-      const inBucket = rows.config.blobs === undefined ? 0 : await countInBucket(rows)
+      const inBucket = rows.config.blobs === undefined ? 0 : await countInBucket(rows, read.strays)
       return { ...read, straysInBucket: inBucket, certificate: certificate ?? null }
     })
     ctl.output().say(status, () => {
@@ -57,7 +56,7 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
 }
 
 /** How many objects are in `stray/` of the bucket; null if it does not answer in time. */
-async function countInBucket({ config, store }: Rows): Promise<number | null> {
+async function countInBucket({ config, store }: Rows, onDisk: number): Promise<number | null> {
   const count = async () => {
     const bucket = await bucketOf(config)(store.read)
     if (bucket === undefined) return 0
@@ -65,7 +64,7 @@ async function countInBucket({ config, store }: Rows): Promise<number | null> {
       let objects = 0
       for await (const page of bucket.listStrays()) objects += page.length
       // Those of the data directory are listed, too.
-      return objects - (await listStrayFiles(config.data_dir)).length
+      return objects - onDisk
     } finally {
       await bucket.close()
     }
