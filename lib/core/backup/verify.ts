@@ -3,10 +3,12 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import { SchemaFault } from '../../base/schema-fault.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { isBlobId } from '../../blob/blob-id.ts'
 import type { Blobs } from '../../blob/blobs.ts'
 import { foldersOfRaws } from '../../blob/disk.ts'
+import { findAccount } from '../../store/account.ts'
 import { type Db, isServer } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findBroken, invariants } from '../../store/invariants.ts'
@@ -14,6 +16,7 @@ import { isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files
 import { findStrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
 import { openReader } from '../../store/open.ts'
+import { hasMessages } from '../../store/raws.ts'
 import { findSecretKey } from '../../store/secrets.ts'
 import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../app/secret-key.ts'
 import { names, rawOfName } from './contents.ts'
@@ -59,6 +62,10 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
   const { read, close } = await openReader(location)
   try {
     await requireCurrentSchema(read)
+    if (!(await findAccount(read)) && !(await hasMessages(read)))
+      throw new SchemaFault(
+        'the database has no account yet: the first start of mailboxd was ended before it made one. Start mailboxd, which makes it',
+      )
     // An hour is for the sweep, which may be late.
     const since = isoAfter(clock.now(), -(parts.eventsKeptMs - 3_600_000))
     const findings: Finding[] = [...damage, ...strange, ...(await findKeyFaults(dataDir, read))]
