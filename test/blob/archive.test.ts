@@ -4,7 +4,7 @@ import { createWriteStream, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
-import { createZstdCompress } from 'node:zlib'
+import { createZstdCompress, zstdDecompressSync } from 'node:zlib'
 import t from 'tap'
 import tar from 'tar-stream'
 import { BackupFault } from '../../lib/base/backup-fault.ts'
@@ -42,8 +42,12 @@ t.test(
       'one.txt': 'one\n',
       'folder/large': 'x'.repeat(300_000),
     })
-    const command = `cd ${dir} && tar --zstd -xf archive.tar.zst && sha256sum -c SHA256SUMS`
-    t.match(await runProgram('sh', ['-c', command]), { code: 0, stdout: /folder\/large: OK/ })
+    // tar needs the program zstd to decompress; not every machine has it.
+    const command = 'tar -xf - && sha256sum -c SHA256SUMS'
+    t.match(await runProgram('sh', ['-c', command], zstdDecompressSync(bytes), { cwd: dir }), {
+      code: 0,
+      stdout: /folder\/large: OK/,
+    })
 
     const isCut = /^the archive is cut off, its end is missing: copy it anew, or take another backup$/
     for (const left of [bytes.length - 50, 20, 0])

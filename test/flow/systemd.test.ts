@@ -83,7 +83,8 @@ async function greeting(port: number): Promise<string> {
 
 /** The status that a connection of its own is answered. */
 async function health(port: number): Promise<number | undefined> {
-  const [answer] = (await once(get({ port, path: '/health', agent: false }), 'response')) as [IncomingMessage]
+  const asked = get({ host: '127.0.0.1', port, path: '/health', agent: false })
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   answer.resume()
   return answer.statusCode
 }

@@ -9,7 +9,8 @@ import { publish } from '../support/published.ts'
 
 function get(port: number, host: string): Promise<{ status: number; type: string; text: string }> {
   return new Promise((resolve, reject) => {
-    const asking = request({ port, path: '/.well-known/mta-sts.txt', headers: { host } }, answer => {
+    const page = { host: '127.0.0.1', port, path: '/.well-known/mta-sts.txt', headers: { host } }
+    const asking = request(page, answer => {
       let text = ''
       answer.setEncoding('utf8').on('data', chunk => {
         text += chunk

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { runProgram } from './program.ts'
 
@@ -14,7 +15,7 @@ export async function writeCertificate(dir: string, host: string): Promise<Certi
   return writeCertificateFor(dir, [host])
 }
 
-/** The same for several names, on files `<stem>cert.pem` and `<stem>key.pem`. */
+/** The same for several names or addresses, on files `<stem>cert.pem` and `<stem>key.pem`. */
 export async function writeCertificateFor(
   dir: string,
   names: readonly string[],
@@ -22,7 +23,7 @@ export async function writeCertificateFor(
 ): Promise<CertificateFiles> {
   const cert = join(dir, `${stem}cert.pem`)
   const key = join(dir, `${stem}key.pem`)
-  const names_ = names.map(name => `DNS:${name}`).join(',')
+  const names_ = names.map(name => `${isIP(name) ? 'IP' : 'DNS'}:${name}`).join(',')
   const subject = ['-subj', `/CN=${names[0]}`, '-addext', `subjectAltName=${names_}`]
   await openssl('req', '-x509', '-days', `${days}`, ...kind, ...subject, '-keyout', key, '-out', cert)
   return { cert, key }

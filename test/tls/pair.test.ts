@@ -78,8 +78,9 @@ t.test(
   async t => {
     const dir = t.testdir()
     const { cert, key } = await writeCertificate(dir, hostname)
-    const script = `process.setgid(65534); process.setuid(65534)
-    const { readPair } = await import(${JSON.stringify(join(import.meta.dirname, '../../lib/tls/pair.ts'))})
+    // Imported as root: nobody may not be allowed to read the checkout.
+    const script = `const { readPair } = await import(${JSON.stringify(join(import.meta.dirname, '../../lib/tls/pair.ts'))})
+    process.setgid(65534); process.setuid(65534)
     await readPair({ certificate: ${JSON.stringify(cert)}, key: ${JSON.stringify(key)} }, new Date()).catch(error => console.log(error.message))`
     const { stdout } = await runProgram(process.execPath, ['--input-type=module', '-e', script])
     t.match(stdout, /can not be read by the user nobody: EACCES/)

@@ -59,7 +59,7 @@ async function startCa(
   clock: Clock = systemClock,
 ) {
   const dir = temporaryDir(t)
-  const { cert, key } = await writeCertificate(dir, 'localhost')
+  const { cert, key } = await writeCertificate(dir, '127.0.0.1')
   const asked = new Map<string, number>()
   let origin = ''
   const server = createServer(
@@ -86,7 +86,7 @@ async function startCa(
     },
   )
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  origin = `https://localhost:${(server.address() as AddressInfo).port}`
+  origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
   const http = createAcmeHttp(new AbortController().signal, readFileSync(cert, 'utf8'))
   t.teardown(async () => {
     server.closeAllConnections()
