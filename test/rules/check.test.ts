@@ -13,6 +13,7 @@ for (const [what, name, ...args] of [
     const { code, stdout, stderr } = await runProgram(`node_modules/.bin/${name}`, args, undefined, {
       cwd: root,
       env,
+      timeoutMs: 300_000, // of a busy machine with two processors
     })
     t.equal(code, 0, `${stdout}${stderr}`.slice(0, 5000))
   })
