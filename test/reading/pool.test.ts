@@ -64,13 +64,14 @@ function greedy(subject: string): Buffer {
 
 t.test('what a message says comes back, small or large, and the same', async t => {
   const { reader } = open(t)
-  const bytes = letter('Größe', `Your code is 482913\r\n${'x '.repeat(1000)}`)
+  const bytes = letter('Größe', `Your login code is 482913\r\n${'x '.repeat(1000)}`)
   for (const request of [small(bytes), large(t, bytes)]) {
     const reading = await reader.read(request, 'p')
     t.match(reading, {
       isWhole: true,
       message: { subject: 'Größe', from: { address: 'bob@theirs.example', name: 'Bob' }, problems: [] },
-      classified: { category: 'automated', autoReplyable: false },
+      // A code alone does not say that a program wrote it.
+      classified: { category: 'personal', autoReplyable: true },
       authentication: null,
       told: [],
       feedback: null,

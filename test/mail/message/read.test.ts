@@ -44,6 +44,7 @@ t.test('a plain message', async t => {
   t.strictSame(
     { ...parsed, addressNames: { ...parsed.addressNames } },
     {
+      calendarMethod: null,
       rfcMessageId: '<1@example.com>',
       inReplyTo: ['<0@example.com>'],
       references: ['<a@example.com>', '<0@example.com>'],
