@@ -1,9 +1,6 @@
 import type { DmarcPolicy } from '../../mail/authentication/dmarc.ts'
-import type { AuthorKind, Classified } from '../../mail/message/automatic.ts'
-import type { Authentication, Category, VerdictName } from '../../model/message.ts'
-
-/** Why a message may, or may not, be answered by a program. */
-export type AutoReplyReason = AuthorKind | 'unproven' | 'spam'
+import type { Classified } from '../../mail/message/automatic.ts'
+import type { Authentication, AutoReplyReason, Category, VerdictName } from '../../model/message.ts'
 
 export interface Judged {
   readonly verdict: VerdictName
