@@ -103,7 +103,8 @@ ${settings.toml ?? ''}
   )
   const entries: Record<string, unknown>[] = []
   const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
-  await makeDataDir(dataDir)
+  // A server that is empty, beside a file of an installation, is refused.
+  if (settings.database === undefined) await makeDataDir(dataDir)
   const { app: opened } = await openApp({
     mayMigrate: true,
     config,

@@ -62,10 +62,12 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
   const { read, close } = await openReader(location)
   try {
     await requireCurrentSchema(read)
-    if (!(await findAccount(read)) && !(await hasMessages(read)))
-      throw new SchemaFault(
-        'the database has no account yet: the first start of mailboxd was ended before it made one. Start mailboxd, which makes it',
-      )
+    if (!(await findAccount(read)) && !(await hasMessages(read))) {
+      const promise = 'an installation has its account'
+      const found =
+        'none yet: the first start of mailboxd ended before it made one. Start mailboxd, which makes it'
+      return [...damage, ...strange, { check: 'account', promise, subject: 'account', found }]
+    }
     // An hour is for the sweep, which may be late.
     const since = isoAfter(clock.now(), -(parts.eventsKeptMs - 3_600_000))
     const findings: Finding[] = [...damage, ...strange, ...(await findKeyFaults(dataDir, read))]

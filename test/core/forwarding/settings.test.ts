@@ -39,6 +39,7 @@ async function setUp(t: Test, settings: { forwardWhen?: string; script?: Script;
   const dns = await startDns({
     'elsewhere.example': { MX: [{ priority: 1, exchange: 'mx.elsewhere.example' }] },
     'mx.elsewhere.example': { A: ['127.0.0.21'] },
+    'theirs.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
     'forged.example': { TXT: ['v=spf1 -all'] },
     '_dmarc.forged.example': { TXT: ['v=DMARC1; p=quarantine'] },
     'bounce.ours.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
@@ -80,6 +81,11 @@ async function setUp(t: Test, settings: { forwardWhen?: string; script?: Script;
 
 const kinds: Record<string, { content: string; mailFrom?: string; forwarded: readonly string[] }> = {
   personal: { content: letter('personal'), forwarded: ['always', 'webhook_failed'] },
+  // No program answers it, so a person is to see it.
+  unproven: {
+    content: 'From: x@unknown.example\r\nSubject: unproven\r\n\r\nx\r\n',
+    forwarded: ['always', 'webhook_failed', 'needs_human'],
+  },
   automated: {
     content: letter('automated', 'Auto-Submitted: auto-generated'),
     forwarded: ['always', 'webhook_failed', 'needs_human'],
