@@ -41,7 +41,7 @@ t.test('the program that listens, as the guide shows it', async t => {
     from: 'bob@example.net',
     to: [address],
     raw: Buffer.from(
-      `From: bob@example.net\r\nTo: ${address}\r\nSubject: Hi\r\n\r\n${text}\r\n\r\n> Old\r\n`,
+      `From: bob@example.net\r\nTo: ${address}\r\nSubject: Re: Hi\r\n\r\n${text}\r\n\r\nOn Friday, Agent wrote:\r\n> Old\r\n`,
     ),
   })
   const env = { API: `${daemon.baseUrl}/v1`, KEY: token }

@@ -23,6 +23,8 @@ t.test(
     const daemon = await startDaemon(t, { dns: dns.server, mxPort })
     dns.set('theirs.example', 'MX', [{ priority: 10, exchange: 'mx.theirs.example' }])
     dns.set('mx.theirs.example', 'A', ['127.0.0.3'])
+    // Proven, Ann may bring others into the thread.
+    dns.set('theirs.example', 'TXT', ['v=spf1 ip4:127.0.0.0/8 -all'])
     const names = ['ann', 'bob', 'carol', 'dora']
     const postfix = await startPostfix({
       dir: temporaryDir(t),

@@ -24,6 +24,8 @@ t.test('drafts', async t => {
       'subject',
       'body',
       'bodyHtml',
+      'bodyFormat',
+      'notIncluded',
       'replyTo',
       'attachments',
       'sendAt',
@@ -103,7 +105,16 @@ t.test('drafts', async t => {
   const sent = await send(id, 'd1')
   t.equal(sent.status, 200, 'same response as send')
   t.strictSame(
-    unlike(sent.body, ['messageId', 'threadId', 'providerMessageId', 'status']),
+    unlike(sent.body, [
+      'messageId',
+      'threadId',
+      'providerMessageId',
+      'status',
+      'to',
+      'cc',
+      'bcc',
+      'notIncluded',
+    ]),
     [],
     'the send result',
   )
@@ -138,7 +149,11 @@ t.test('drafts', async t => {
     headers: ['Subject: Q', 'Reply-To: desk@theirs.example'],
   })
   const reply = await api.post(path, { threadId: arrived.threadId, body: 'b' })
-  t.match(reply.body, { threadId: arrived.threadId, to: [] }, '`to` may be empty with a thread')
+  t.match(
+    reply.body,
+    { threadId: arrived.threadId, to: ['desk@theirs.example'] },
+    '`to` may be empty with a thread; the draft fixes its recipients and shows them',
+  )
   const replied = await send(reply.body.id, 'd5')
   t.match(fieldOf(await it.raw(replied.body.messageId), 'To'), 'desk@theirs.example', 'the reply rule')
   t.equal(replied.body.threadId, arrived.threadId, 'in the thread')

@@ -34,6 +34,7 @@ const boundary = [
   `To: Agent <${agent.address}>, bob@theirs.example`,
   'Cc: carol@theirs.example',
   'Subject: Your sign-in code',
+  'In-Reply-To: <before@ours.example>',
 ]
 const parts = [
   '--b',
@@ -137,7 +138,11 @@ t.test('one shape of an event everywhere', async t => {
   t.match(message.body_html, /<b>482913<\/b>/, '`body_html` is in it')
   t.match(message.reply_text, /Your code is 482913/, '`reply_text` is in it')
   t.notMatch(message.reply_text, /What is it/, 'without what is quoted')
-  t.equal(message.auto_replyable, false, 'autoReplyable is false for one-time codes')
+  t.match(
+    message,
+    { auto_replyable: true, auto_reply_reason: 'person', from_proven: null, reply_to: null, warnings: [] },
+    'a code alone does not say that a program wrote it',
+  )
   t.strictSame(
     unlike(message.attachments[0], ['filename', 'contentType', 'sizeBytes', 'url']),
     [],

@@ -119,8 +119,12 @@ t.test('messages', async t => {
     ['List-Id: <l.theirs.example>', 'marketing', 'List-* headers'],
     ['X-Auto-Response-Suppress: All', 'automated', 'X-Auto-Response-Suppress'],
     ['From: no-reply@theirs.example', 'automated', 'no-reply senders'],
-    ['Subject: Your verification code is 482913', 'automated', 'one-time codes'],
-    ['Subject: Your receipt from Theirs', 'automated', 'receipts'],
+    [
+      'From: login@theirs.example\r\nSubject: Your verification code is 482913',
+      'automated',
+      'one-time codes',
+    ],
+    ['From: billing@theirs.example\r\nSubject: Your receipt from Theirs', 'automated', 'receipts'],
   ] as const) {
     const message = await it.arrive(agent.id, { to: agent.address, headers: [header] })
     t.match(

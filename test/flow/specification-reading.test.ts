@@ -75,14 +75,14 @@ t.test('machine mail', async t => {
     ['X-Auto-Response-Suppress', ['X-Auto-Response-Suppress: All']],
     ['a null reverse-path', ['From: ann@theirs.example'], ''],
     ['no-reply senders', ['From: no-reply@theirs.example'], 'no-reply@theirs.example'],
-    ['one-time codes', ['Subject: Your verification code is 481516']],
+    ['one-time codes', ['From: login@theirs.example', 'Subject: Your verification code is 481516']],
     [
       'a one-time code in the text alone',
       ['Subject: Welcome'],
       'ann@theirs.example',
-      'Your verification code is 481516.',
+      'Your verification code is 481516. If you did not request this code, ignore this message.',
     ],
-    ['receipts', ['Subject: Your receipt for order 1234']],
+    ['receipts', ['From: billing@theirs.example', 'Subject: Your receipt for order 1234']],
     [
       'multipart/report',
       ['MIME-Version: 1.0', 'Content-Type: multipart/report; report-type=delivery-status; boundary=b'],

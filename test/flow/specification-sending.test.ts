@@ -13,8 +13,8 @@ t.test('what is sent', async t => {
   t.equal(sent.status, 200, 'send answers 200')
   t.strictSame(
     Object.keys(sent.body).sort(),
-    ['messageId', 'providerMessageId', 'status', 'threadId'],
-    '{messageId, threadId, providerMessageId, status}',
+    ['bcc', 'cc', 'messageId', 'notIncluded', 'providerMessageId', 'status', 'threadId', 'to'],
+    '{messageId, threadId, providerMessageId, status}, and whom it reached',
   )
   t.equal(sent.body.status, 'pending', '`status` is `pending` once the message is durably queued')
   const raw = await it.raw(sent.body.messageId)

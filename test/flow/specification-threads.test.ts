@@ -172,18 +172,9 @@ t.test('whom a reply goes to', async t => {
     'when deliveryRole is cc, it goes to the headerTo addresses',
   )
   t.match(toCopy.Cc, /^(Ann )?<?ann@theirs\.example>?$/, 'and copies who wrote')
-  const written = await it.arrive(agent.id, {
-    from: 'ann@theirs.example',
-    to: me,
-    headers: ['To: bob@theirs.example, dora@theirs.example', `Cc: ${me}`, 'Subject: c'],
-  })
   for (const to of ['ann@theirs.example', 'bob@theirs.example']) {
-    const completed = await answer({ threadId: written.threadId, body: 'b', to })
-    t.match(
-      [completed.To, completed.Cc],
-      [/bob@theirs\.example.*dora@theirs\.example/, /ann@theirs\.example/],
-      `a \`to\` that is one of those people is completed the same way: ${to}`,
-    )
+    const explicit = await answer({ threadId, body: 'b', to })
+    t.match([explicit.To, explicit.Cc], [to, undefined], `an explicit \`to\` is taken as it stands: ${to}`)
   }
   const fresh = await it.arrive(agent.id, {
     from: 'ann@theirs.example',
@@ -228,7 +219,19 @@ t.test('whom a reply goes to', async t => {
     api.post(`/v1/messages/${all.id}/${name}`, body, { 'idempotency-key': key })
   const reply = await named('reply', { body: 'b' }, 'r1')
   t.strictSame(
-    [reply.status, unlike(reply.body, ['messageId', 'threadId', 'providerMessageId', 'status'])],
+    [
+      reply.status,
+      unlike(reply.body, [
+        'messageId',
+        'threadId',
+        'providerMessageId',
+        'status',
+        'to',
+        'cc',
+        'bcc',
+        'notIncluded',
+      ]),
+    ],
     [200, []],
     '/reply → the send result',
   )
