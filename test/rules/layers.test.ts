@@ -90,6 +90,7 @@ const places: Record<string, readonly string[]> = {
   'html-to-text': ['lib/mail/text/html'],
   htmlparser2: ['lib/blob/bucket/answers.ts', 'lib/mail/text/html', 'lib/reading/attachment/markup.ts'],
   aws4fetch: ['lib/blob/bucket/s3.ts'],
+  'iconv-lite': ['lib/mail/header/charset.ts'],
   jschardet: ['lib/mail/header/charset-guess.ts'],
   unpdf: ['lib/reading/attachment/pdf.ts'],
   yauzl: ['lib/reading/attachment/archive.ts'],

@@ -1,16 +1,23 @@
 import { isAscii, isUtf8 } from 'node:buffer'
+import iconv from 'iconv-lite'
 import type { CharsetGuess } from './charset-guess.ts'
 import { decodeUtf7 } from './utf-7.ts'
 
+/** What decodes a charset: TextDecoder, or tables that Node does not have. */
+interface Decoder {
+  readonly encoding: string
+  decode(bytes: Buffer): string
+}
+
 /** Names that mail uses and the Encoding Standard, whose labels TextDecoder knows, does not list. */
 const aliases: Readonly<Record<string, string>> = {
-  cp932: 'shift_jis',
-  cp936: 'gbk',
-  cp949: 'euc-kr',
-  cp950: 'big5',
   'big5-eten': 'big5',
+  'big5-hkscs-2004': 'big5',
+  big5hkscs: 'big5',
   eucjp: 'euc-jp',
   euckr: 'euc-kr',
+  hz: 'hz-gb-2312',
+  'ks-c-5601': 'euc-kr',
   'iso-2022-jp-1': 'iso-2022-jp',
   'iso-2022-jp-2': 'iso-2022-jp',
   'iso-2022-jp-ms': 'iso-2022-jp',
@@ -21,11 +28,38 @@ const aliases: Readonly<Record<string, string>> = {
   'mac-roman': 'macintosh',
   'shift-jisx0213': 'shift_jis',
   tis620: 'windows-874',
+  uhc: 'euc-kr',
   utf8mb4: 'utf-8',
 }
 
+/**
+ * Encodings for which iconv-lite is asked, by the name that the rest of this file has for them. Node's decoders of euc-kr and big5
+ * lack 8,822 Korean syllables and the characters of Hong Kong that the Encoding Standard has.
+ */
+const tables: Readonly<Record<string, string>> = {
+  'euc-kr': 'cp949',
+  big5: 'big5hkscs',
+  'x-mac-ce': 'maccenteuro',
+  'mac-centraleurope': 'maccenteuro',
+  'mac-greek': 'macgreek',
+  'mac-romanian': 'macromania',
+  'mac-turkish': 'macturkish',
+  'tcvn-5712': 'tcvn',
+  viscii: 'viscii',
+}
+
+/** Charsets of bytes below 0x80 that shift between ASCII and characters of two bytes, which a decoder has with bit 7 set. */
+const shifted: Readonly<Record<string, string>> = {
+  'hz-gb-2312': 'gbk',
+  'iso-2022-cn': 'gbk',
+  'iso-2022-kr': 'euc-kr',
+}
+
+/** Charsets in which most characters have two bytes or more. */
+const wideEncodings = new Set(['big5', 'euc-jp', 'euc-kr', 'gb18030', 'gbk', 'shift_jis'])
+
 /** Decoders by what was asked for, undefined for what nobody knows; emptied when strangers have named too many. */
-const decoders = new Map<string, TextDecoder | undefined>()
+const decoders = new Map<string, Decoder | undefined>()
 const decodersKept = 1000
 
 const utf8 = new TextDecoder('utf-8')
@@ -47,7 +81,7 @@ export function decodeText(bytes: Buffer, charset: string, guess: CharsetGuess =
   const encoding = decoder?.encoding ?? ''
   // In these, bytes of ASCII are other characters.
   if (encoding.startsWith('utf-16')) return decoder!.decode(bytes)
-  if (encoding === 'iso-2022-jp')
+  if (encoding === 'iso-2022-jp' || encoding in shifted)
     return isAscii(bytes) ? decoder!.decode(bytes) : decodeSaid(bytes, decoder!, guess)
   if (isAscii(bytes)) {
     return decoder === undefined && bytes.includes(toKanji)
@@ -66,11 +100,77 @@ export function decodeText(bytes: Buffer, charset: string, guess: CharsetGuess =
 const toKanji = Buffer.from('\x1b$')
 
 /** Text that is what it is said to be, unless it can't be read as that and can be read otherwise. */
-function decodeSaid(bytes: Buffer, decoder: TextDecoder, guess: CharsetGuess): string {
+function decodeSaid(bytes: Buffer, decoder: Decoder, guess: CharsetGuess): string {
   const text = decoder.decode(bytes)
+  if (isUtf8(bytes)) {
+    const other = utf8.decode(bytes)
+    return text.includes('\ufffd') || isRatherUtf8(other, text, decoder) ? other : text
+  }
   if (!text.includes('\ufffd')) return text
-  if (isUtf8(bytes)) return utf8.decode(bytes)
   return isMostlyRight(text) ? text : decodeGuessed(bytes, guess)
+}
+
+/** So many characters of UTF-8 in a row do not happen by chance in a charset of one byte. */
+const enoughCharacters = 4
+
+/**
+ * Whether bytes that are valid UTF-8 and say `text` under another label are UTF-8 and say `other`. A word or two may be both:
+ * `её` in KOI8-R, `l’étude` in macintosh and `천` in EUC-KR are valid UTF-8. So a few characters must be in the label's charset, too,
+ * because the writer chose it, or `text` must mix scripts within a word. For charsets of wide characters, most must be wide in UTF-8.
+ */
+function isRatherUtf8(other: string, text: string, decoder: Decoder): boolean {
+  const characters = [...other.slice(0, 4096)].filter(character => character > '\x7f')
+  if (wideEncodings.has(decoder.encoding)) {
+    const wide = characters.filter(character => character > '\u07ff')
+    return wide.length > characters.length / 2
+  }
+  if (characters.length >= enoughCharacters) return true
+  if (mixesScripts(text) && !mixesScripts(other)) return true
+  const repertoire = decoder.decode(everyByte)
+  return characters.every(character => repertoire.includes(character))
+}
+
+/** Whether a letter of another script touches one of ASCII. */
+function mixesScripts(text: string): boolean {
+  return /[a-z][^\P{L}\p{Script=Latin}]|[^\P{L}\p{Script=Latin}][a-z]/iu.test(text)
+}
+
+const everyByte = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
+
+/**
+ * UTF-8 without the character at its end that was cut in two, as a program does that cuts a name at a number of bytes. In
+ * other charsets one byte at the end is a letter, so a single byte that begins a wide character counts only behind others of UTF-8.
+ */
+export function withoutCutCharacter(bytes: Buffer, charset: string): Buffer {
+  const decoder = isSaid(charset) ? decoderOf(charset) : undefined
+  if (decoder && wideEncodings.has(decoder.encoding)) return withoutCutWide(bytes, decoder)
+  if (decoder && decoder.encoding !== 'utf-8') return bytes
+  // Half of the escape of its next byte may be there, too.
+  const half = /[=%][0-9a-f]?$/i.exec(bytes.toString('latin1', Math.max(0, bytes.length - 2)))?.[0] ?? ''
+  const end = bytes.length - half.length
+  let start = end - 1
+  while (start > 0 && start > end - 3 && (bytes[start]! & 0xc0) === 0x80) start--
+  const first = bytes[start] ?? 0
+  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2
+  const rest = bytes.subarray(0, Math.max(0, start))
+  const isCut = first >= 0xc2 && first <= 0xf4 && end - start < length
+  if (!isCut || !isUtf8(rest)) return bytes
+  const isLetter = isAscii(rest) && length > 2 && start === bytes.length - 1
+  return isLetter ? bytes : rest
+}
+
+/** The most bytes of a wide character that may be there without its last: gb18030 has some of four. */
+const cutBytes = 3
+
+function withoutCutWide(bytes: Buffer, decoder: Decoder): Buffer {
+  const text = decoder.decode(bytes)
+  const first = text.indexOf('\ufffd')
+  for (let cut = 1; first >= 0 && cut <= cutBytes && cut < bytes.length; cut++) {
+    const rest = bytes.subarray(0, -cut)
+    if (isAscii(rest)) return bytes
+    if (decoder.decode(rest) === text.slice(0, first)) return rest
+  }
+  return bytes
 }
 
 function decodeGuessed(bytes: Buffer, guess: CharsetGuess): string {
@@ -141,7 +241,7 @@ function isMostlyRight(text: string): boolean {
   return right > wrong
 }
 
-function decoderOf(charset: string): TextDecoder | undefined {
+function decoderOf(charset: string): Decoder | undefined {
   const label = charset.toLowerCase().replace(/[\s"']+/g, '')
   if (label === '' || label.length > 40) return undefined
   if (decoders.has(label)) return decoders.get(label)
@@ -151,19 +251,78 @@ function decoderOf(charset: string): TextDecoder | undefined {
   return decoder
 }
 
+/** Code pages of Windows that the Encoding Standard has under another name. */
+const codePages: Readonly<Record<string, string>> = {
+  932: 'shift_jis',
+  936: 'gbk',
+  949: 'euc-kr',
+  950: 'big5',
+}
+
 function aliasOf(label: string): string {
-  const windows = /^(?:x-)?(?:cp|win|windows|ms|microsoft)[-_]?(125\d|874)$/.exec(label)
-  if (windows) return `windows-${windows[1]}`
+  const [, page = ''] =
+    /^(?:x-)?(?:cs)?(?:cp|ibm|ccsid|dos|win|windows|ms|microsoft)?[-_]?0{0,2}(\d{3,4})$/.exec(label) ?? []
+  if (/^(?:125\d|874)$/.test(page)) return `windows-${page}`
+  if (page !== '') return `cp${page}`
   const iso = /^(?:iso|latin)[-_]?(?:8859)?[-_]?(\d{1,2})(?:[-_]?[ei])?$/.exec(label)
   if (iso && label.startsWith('iso')) return `iso-8859-${iso[1]}`
   if (iso) return `latin${iso[1]}`
-  return aliases[label.replace(/^(?:x-|cs)/, '').replaceAll('_', '-')] ?? label.replaceAll('_', '-')
+  const plain = label
+    .replace(/^(?:x-|cs)/, '')
+    .replaceAll('_', '-')
+    .replace(/^iso-?2022-?/, 'iso-2022-')
+  return aliases[plain] ?? (/^mac-?ce$/.test(plain) ? 'x-mac-ce' : plain)
 }
 
-function makeDecoder(label: string): TextDecoder | undefined {
-  try {
-    return new TextDecoder(label)
-  } catch {
-    return undefined
+function makeDecoder(label: string): Decoder | undefined {
+  const inner = shifted[label]
+  const page = /^cp(\d{3})$/.exec(label)?.[1] ?? ''
+  if (codePages[page] !== undefined) return makeDecoder(codePages[page])
+  if (inner !== undefined) {
+    const wide = makeDecoder(inner)!
+    const unshifted = label.startsWith('hz') ? fromHz : fromIso2022
+    return { encoding: label, decode: bytes => wide.decode(unshifted(bytes)) }
   }
+  try {
+    const decoder = new TextDecoder(label)
+    return tables[decoder.encoding] === undefined ? decoder : tableDecoder(decoder.encoding)
+  } catch {
+    return tables[label] !== undefined || /^cp\d{3,4}$/.test(label) ? tableDecoder(label) : undefined
+  }
+}
+
+function tableDecoder(encoding: string): Decoder | undefined {
+  const table = tables[encoding] ?? encoding
+  return iconv.encodingExists(table) ? { encoding, decode: bytes => iconv.decode(bytes, table) } : undefined
+}
+
+/** The bytes of HZ (RFC 1843) as GBK: `~{` and `~}` around characters of two bytes, `~~` for a tilde, `~` before a line's end. */
+function fromHz(bytes: Buffer): Buffer {
+  return Buffer.from(
+    bytes
+      .toString('latin1')
+      .replace(
+        /~\{((?:[\x21-\x7d][\x21-\x7e])*)(?:~\})?|~(~|\r?\n)/g,
+        (_all: string, wide: string | undefined, other: string) => {
+          if (wide === undefined) return other === '~' ? '~' : ''
+          return withBit7(wide)
+        },
+      ),
+    'latin1',
+  )
+}
+
+/** The bytes of ISO-2022-KR (RFC 1557) and the GB 2312 of ISO-2022-CN (RFC 1922) with bit 7 set between SO and SI or a line's end. */
+function fromIso2022(bytes: Buffer): Buffer {
+  return Buffer.from(
+    bytes
+      .toString('latin1')
+      .replace(/\x1b\$\)[ACG]/g, '')
+      .replace(/\x0e([^\x0f\r\n]*)\x0f?|\x0f/g, (_all: string, wide: string = '') => withBit7(wide)),
+    'latin1',
+  )
+}
+
+function withBit7(text: string): string {
+  return text.replace(/[\x21-\x7e]/g, character => String.fromCharCode(character.charCodeAt(0) | 0x80))
 }

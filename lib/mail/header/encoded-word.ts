@@ -1,4 +1,4 @@
-import { decodeText, fromLatin1 } from './charset.ts'
+import { decodeText, fromLatin1, withoutCutCharacter } from './charset.ts'
 import { decodeQuotedPrintable } from './quoted-printable.ts'
 
 interface Word {
@@ -81,10 +81,19 @@ function decodeRun(run: readonly Word[]): string {
   return decoded
 }
 
-/** Words of one charset: together, unless each is whole in itself, as those with escapes should be (RFC 1468). */
+/**
+ * Words of one charset: together, unless each is whole in itself, as those with escapes should be (RFC 1468). Of a text
+ * that was cut inside its last character that one is left out.
+ */
 function decodeSame(words: readonly Word[], charset: string): string {
-  const together = decodeText(Buffer.concat(words.map(({ bytes }) => bytes)), charset)
+  const together = decodeCut(Buffer.concat(words.map(({ bytes }) => bytes)), charset)
   if (words.length === 1 || !together.includes('\ufffd')) return together
-  const apart = words.map(({ bytes }) => decodeText(bytes, charset)).join('')
+  const apart = words.map(({ bytes }) => decodeCut(bytes, charset)).join('')
   return apart.includes('\ufffd') ? together : apart
+}
+
+/** The text of bytes of a name, without the character at its end of which not all bytes are there. */
+export function decodeCut(bytes: Buffer, charset: string): string {
+  const text = decodeText(withoutCutCharacter(bytes, charset), charset)
+  return text.indexOf('\ufffd') === text.length - 1 ? text.slice(0, -1) : text
 }

@@ -1,4 +1,4 @@
-import { decodeText } from './charset.ts'
+import { decodeCut } from './encoded-word.ts'
 
 /** A value with parameters, as Content-Type and Content-Disposition have it (RFC 2045 §5.1, RFC 2183 §2). */
 export interface Parameterised {
@@ -105,7 +105,7 @@ function joined(segments: readonly Segment[]): string {
       charset = named ?? charset
       return percentDecoded(rest ?? text)
     })
-  return decodeText(Buffer.concat(bytes), charset)
+  return decodeCut(Buffer.concat(bytes), charset)
 }
 
 function percentDecoded(text: string): Buffer {

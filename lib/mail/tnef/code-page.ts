@@ -8,6 +8,7 @@ const names: ReadonlyMap<number, string> = new Map([
   [950, 'big5'],
   [1200, 'utf-16le'],
   [10000, 'macintosh'],
+  [10029, 'x-mac-ce'],
   [10007, 'x-mac-cyrillic'],
   [20127, 'us-ascii'],
   [20866, 'koi8-r'],
@@ -16,8 +17,10 @@ const names: ReadonlyMap<number, string> = new Map([
   [50220, 'iso-2022-jp'],
   [50221, 'iso-2022-jp'],
   [50222, 'iso-2022-jp'],
+  [50225, 'iso-2022-kr'],
   [51932, 'euc-jp'],
   [51949, 'euc-kr'],
+  [52936, 'hz-gb-2312'],
   [54936, 'gb18030'],
   [65001, 'utf-8'],
 ])
@@ -29,7 +32,7 @@ export function charsetOfCodePage(number: number | undefined): string {
   if (named !== undefined) return named
   if (number >= 1250 && number <= 1258) return `windows-${number}`
   if (number >= 28591 && number <= 28606) return `iso-8859-${number - 28590}`
-  return 'windows-1252'
+  return number >= 437 && number < 1000 ? `cp${number}` : 'windows-1252'
 }
 
 /** The code pages of the character sets that RTF gives its fonts (`\fcharset`). */

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { decodeText } from '../../../lib/mail/header/charset.ts'
 import { loadCharsetGuess } from '../../../lib/mail/header/charset-guess.ts'
+import { decodeWords } from '../../../lib/mail/header/encoded-word.ts'
+import { readParameters } from '../../../lib/mail/header/parameters.ts'
 import { readMessage } from '../../../lib/mail/message/read.ts'
 
 const guess = await loadCharsetGuess()
@@ -174,4 +176,66 @@ t.test('UTF-8 with a stray byte in it is UTF-8, also where nothing is said of it
       'Grüße, Größe, ü',
       charset,
     )
+})
+
+t.test('Korean, Cantonese and the charsets of DOS and old Macs are read by every name they have', async t => {
+  const named: readonly (readonly [hex: string, text: string, names: string])[] = [
+    [
+      '8c63b9e6b0a2c7cf',
+      '똠방각하',
+      'euc-kr ks_c_5601 ks_c_5601-1987 KSC5601 cp949 ms949 windows-949 x-windows-949 uhc',
+    ],
+    ['9deff9d6f9d8', '嘅碁裏', 'big5 big5-hkscs x-x-big5 csbig5 cp950 windows-950 big5hkscs'],
+    ['c4e3bac3', '你好', 'windows-936 x-windows-936 ms936 cp936 gb2312 gb_2312-80'],
+    ['477281e165', 'Grüße', 'cp850 ibm850 850 ibm437 cp437 437'],
+    ['8c8f', 'ĆŹ', 'x-mac-ce x-mac-centraleurope'],
+    ['1b2429430e3e4833670f', '안녕', 'iso-2022-kr csiso2022kr'],
+    ['617e7e7e7b44633a437e7d', 'a~你好', 'hz-gb-2312 hz'],
+    ['1b2429410e44633a430f', '你好', 'iso-2022-cn'],
+  ]
+  for (const [hex, text, names] of named) {
+    for (const name of names.split(' ')) t.equal(decodeText(Buffer.from(hex, 'hex'), name), text, name)
+  }
+})
+
+t.test(
+  'UTF-8 under the label of another charset is UTF-8, and two letters that may be both are not',
+  async t => {
+    for (const name of 'iso-8859-2 windows-1251 koi8-r tis-620 macintosh cp850'.split(' ')) {
+      for (const text of ['Müller', 'Привет', '日本語です'])
+        t.equal(decodeText(Buffer.from(text), name), text, name)
+    }
+    for (const name of 'gb2312 big5 euc-kr shift_jis'.split(' ')) {
+      for (const text of ['日本語です', '您的订单']) t.equal(decodeText(Buffer.from(text), name), text, name)
+    }
+    for (const [hex, name, text] of [
+      ['c3b5', 'euc-kr', '천'],
+      ['c3b6', 'tis-620', 'รถ'],
+      ['c5a3', 'koi8-r', 'её'],
+      ['6cd58e74756465', 'macintosh', 'l’étude'],
+    ] as const)
+      t.equal(decodeText(Buffer.from(hex, 'hex'), name), text)
+  },
+)
+
+t.test('a name that was cut inside its last character loses that character alone', async t => {
+  for (const [word, text] of [
+    ['=?utf-8?B?5pel5pys6Kqe5pel5pw=?=', '日本語日'],
+    ['=?utf-8?Q?Gr=C3?=', 'Gr'],
+    ['=?utf-8?Q?=E6=97=A5=E6=9?=', '日'],
+    ['=?utf-8?B?8J+YgPCfmA==?=', '😀'],
+    ['=?gb2312?B?xOO6?=', '你'],
+    ['=?euc-kr?B?vsiz?=', '안'],
+    ['=?iso-2022-jp?B?GyRCRnxLXDg=?=', '日本'],
+    // No beginning of a character, but a letter of Latin-1.
+    ['=?utf-8?Q?Andr=E9?=', 'André'],
+  ] as const)
+    t.equal(decodeWords(word), text, word)
+  for (const [value, text] of [
+    ["UTF-8''%E6%97%A5%E6%9C", '日'],
+    ["UTF-8''%E6%97%A5%E6%9", '日'],
+    ["UTF-8''100%", '100%'],
+    ["iso-8859-1''Andr%E9", 'André'],
+  ] as const)
+    t.equal(readParameters(`attachment; filename*=${value}`).parameters.filename, text, value)
 })
