@@ -18,6 +18,8 @@ const atext = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10ffff}-]"
 const dotString = new RegExp(`^${atext}+(?:\\.${atext}+)*$`, 'u')
 const quotedString = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u{80}-\u{10ffff}]|\\[\x20-\x7e])*"$/u
 const ldhLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+/** Programs write from hosts with such names, which DNS knows and other mail servers accept. */
+const underscoredLabel = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 /** Controls, half surrogates, line separators, and spaces other than the one of ASCII. */
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|[^\P{Zs} ]/u
 /** What is not ASCII and would be in the form that is compared, by NFC or in lower case: the sign of Kelvin, two of Greek. */
@@ -45,9 +47,9 @@ export function normaliseAddress(text: string): string | undefined {
   return address && `${address.localPart.normalize('NFC').toLowerCase()}@${address.domain}`
 }
 
-/** What stands behind the @ of an address: a domain as `normaliseDomain` gives it, or an address literal. */
+/** Returns the domain of an address: as `normaliseDomain`, but with underscores where somebody else uses them, or an address literal. */
 export function normaliseMailDomain(text: string): string | undefined {
-  return text.startsWith('[') ? normaliseLiteral(text) : normaliseDomain(text)
+  return text.startsWith('[') ? normaliseLiteral(text) : domainOfLabels(text, underscoredLabel)
 }
 
 /** An address literal (RFC 5321 §4.1.3) in the one form that is stored and compared: `[192.0.2.1]`, `[ipv6:2001:db8::1]`. */
@@ -65,14 +67,18 @@ export function literalAddress(domain: string): string | undefined {
 
 /** A host name in A-labels, lower-case and without a final dot (RFC 5890 §2.3.2.1), if it is one. */
 export function normaliseDomain(text: string): string | undefined {
+  return domainOfLabels(text, ldhLabel)
+}
+
+function domainOfLabels(text: string, label: RegExp): string | undefined {
   // domainToASCII reads a URL's host: it would drop what follows a slash and undo percent signs.
-  if (/[^A-Za-z0-9.\u{80}-\u{10ffff}-]/u.test(text)) return undefined
+  if (/[^A-Za-z0-9_.\u{80}-\u{10ffff}-]/u.test(text)) return undefined
   const domain = (/[^\x00-\x7f]/.test(text) ? domainToASCII(text) : text).toLowerCase()
   if (domain.length > domainBytes) return undefined
   const labels = domain.split('.')
   // All digits at the end is an IP address (RFC 3696 §2).
   if (/^\d+$/.test(labels.at(-1) ?? '')) return undefined
-  return labels.every(label => ldhLabel.test(label)) && !hasFakeLabel(domain) ? domain : undefined
+  return labels.every(each => label.test(each)) && !hasFakeLabel(domain) ? domain : undefined
 }
 
 /** Whether a label only looks like an A-label (RFC 5890 §2.3.2.1): what UTS 46 maps to other letters would be read as them. */

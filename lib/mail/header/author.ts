@@ -59,10 +59,10 @@ export function shownAuthor(author: Author): Mailbox | null {
   return 'mailbox' in author ? author.mailbox : (author.shown ?? null)
 }
 
-function headerFault({ fault, strayAt }: Header, from: HeaderField, count: number): string | undefined {
+function headerFault({ fault, strayFromAt }: Header, from: HeaderField, count: number): string | undefined {
   if (count > 1) return 'several From fields'
-  // To other readers the header ends there, and From is text.
-  if (strayAt !== undefined && strayAt < from.start) return 'a line before From that is no field'
+  if (strayFromAt !== undefined && strayFromAt < from.start)
+    return 'a line that is no field and may be a second From'
   return fault === undefined ? undefined : `a header that was not read to its end: ${fault}`
 }
 

@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { limits } from '../../base/limits.ts'
 import { type HeaderLine, lineAt } from './line.ts'
+import { readParameters } from './parameters.ts'
 
 /** The header section of a message or of a part (RFC 5322 §2.2), its fields in the order in which they stand. */
 export interface Header {
@@ -11,6 +12,8 @@ export interface Header {
   readonly fault?: string
   /** Where the first line stands that is no field and belongs to none as the standard has it, though fields follow it. */
   readonly strayAt?: number
+  /** Where the first such line stands that may be a From field to another reader. */
+  readonly strayFromAt?: number
 }
 
 export interface HeaderField {
@@ -34,13 +37,15 @@ export interface HeaderBounds {
 const messageBounds: HeaderBounds = { bytes: limits.headerBytes, lines: limits.headerLines }
 
 /**
- * Reads the header section, and leaves the body alone. All that real mail does to it is put up with here, so that
- * everybody who asks for a field is told the same:
+ * Reads the header section, and leaves the body alone. It tolerates the damage that real mail has, so that every caller sees
+ * the same fields:
  * - LF alone ends a line too, as in data that was stored;
  * - a line `From …` or `>From …` before the first field is the envelope of an mbox;
- * - a line that is no field, behind one that ends in a semicolon, continues it: its white space is missing;
- * - any other line that is no field, amidst fields, is passed over with what continues it: some program broke a line too early;
- * - such a line elsewhere, and a line of white space before one, is where the body begins: the empty line is missing.
+ * - a line with the boundary that Content-Type has just declared begins the body: the empty line is missing;
+ * - a line with a parameter, after one that ends in a semicolon, continues it: its white space is missing;
+ * - any other line that is no field is passed over if a field that belongs into a header, and is not there yet, follows before
+ *   the empty line: some program broke a line too early. Otherwise the body begins there, because no text may be lost;
+ * - a line of white space is the empty line unless such a field, or a continuation, follows.
  */
 export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds): Header {
   const bytes = asBuffer(raw)
@@ -49,7 +54,9 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
   let open: HeaderLine | undefined
   let end = 0
   let lines = 0
-  let stray: { strayAt?: number } = {}
+  let stray: Pick<Header, 'strayAt' | 'strayFromAt'> = {}
+  /** Where the field stands that was last found ahead: what is before it is within the header. */
+  let fieldAhead = -1
   const close = () => {
     if (open) fields.push(fieldOf(bytes, open, end))
     open = undefined
@@ -62,15 +69,40 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
       if (line.kind === 'field') close()
       return { fields, bodyOffset: afterEmptyLine(bytes, line.start), fault, ...stray }
     }
+    if (
+      bytes[line.start] === dash &&
+      isDeclaredBoundary(bytes, line, fields, open && fieldOf(bytes, open, end))
+    ) {
+      close()
+      return { fields, bodyOffset: line.start, ...stray }
+    }
     const following = line.kind === 'blank' || line.kind === 'other' ? lineAt(bytes, line.next) : undefined
-    if (line.kind === 'other' && !isEnvelope(bytes, line)) stray = { strayAt: line.start, ...stray }
-    const isUnfolded = line.kind === 'other' && open !== undefined && endsInSemicolon(bytes, end)
+    if (line.kind === 'other' && !isEnvelope(bytes, line)) {
+      stray = {
+        strayAt: line.start,
+        ...(isLikeFrom(bytes, line) ? { strayFromAt: line.start } : {}),
+        ...stray,
+      }
+    }
+    const isUnfolded =
+      line.kind === 'other' && open !== undefined && endsInSemicolon(bytes, end) && isParameter(bytes, line)
     if (isUnfolded) {
       end = line.next
       line = following
       continue
     }
-    if (endsHeader(bytes, line, following, fields.length > 0 || open !== undefined)) {
+    const hasFields = fields.length > 0 || open !== undefined
+    if (hasFields && mayEndHeader(line, following) && fieldAhead < line.start) {
+      if (line.kind === 'other') close()
+      const names = new Set(
+        [...fields, ...(open ? [fieldOf(bytes, open, end)] : [])].map(each => each.lowerName),
+      )
+      fieldAhead = findFieldAhead(bytes, line.next, names, bounds)
+    }
+    const ends = hasFields
+      ? mayEndHeader(line, following) && fieldAhead < line.start
+      : endsUnbegun(bytes, line, following)
+    if (ends) {
       close()
       return { fields, bodyOffset: line.kind === 'blank' ? line.next : line.start, ...stray }
     }
@@ -122,24 +154,76 @@ function faultOf(bytes: number, lines: number, bounds: HeaderBounds): string | u
   return lines > bounds.lines ? `more than ${bounds.lines} lines` : undefined
 }
 
-/** Whether the body begins at this line, or behind it when it is white space, though no empty line says so. */
-function endsHeader(
+const dash = 0x2d
+
+/** Fields that mail has, of which each may be there once, and of which many may be. */
+const singleFields = new Set(
+  'from sender reply-to to cc bcc date subject message-id in-reply-to references mime-version content-type content-transfer-encoding content-disposition content-id content-description content-language'.split(
+    ' ',
+  ),
+)
+const repeatedFields =
+  /^(?:received|return-path|delivered-to|dkim-signature|domainkey-signature|authentication-results|(?:received-spf|auto-submitted|precedence|feedback-id|user-agent|importance|priority)|(?:x|arc|list|resent|thread|disposition)-[!-9;-~]{1,80})$/
+
+/** Where a field of mail begins, other than those that the header has once already, before the next empty line; -1 without one. */
+function findFieldAhead(
   bytes: Buffer,
-  line: HeaderLine,
-  following: HeaderLine | undefined,
-  hasFields: boolean,
+  from: number,
+  names: ReadonlySet<string>,
+  bounds: HeaderBounds,
+): number {
+  let lines = 0
+  for (let line = lineAt(bytes, from); line && line.kind !== 'empty'; line = lineAt(bytes, line.next)) {
+    if (line.next > bounds.bytes || ++lines > bounds.lines) return -1
+    if (line.kind !== 'field' || line.colon - line.start > 100) continue
+    const name = trimmed(bytes.toString('latin1', line.start, line.colon)).toLowerCase()
+    if (repeatedFields.test(name) || (singleFields.has(name) && !names.has(name))) return line.start
+  }
+  return -1
+}
+
+/** Whether a line is a delimiter of the multipart that the header has declared until there. */
+function isDeclaredBoundary(
+  bytes: Buffer,
+  { start, end }: HeaderLine,
+  fields: readonly HeaderField[],
+  open: HeaderField | undefined,
 ): boolean {
+  if (bytes[start + 1] !== dash) return false
+  const type = [...fields, ...(open ? [open] : [])].findLast(({ lowerName }) => lowerName === 'content-type')
+  const { boundary = '' } = readParameters(type?.value ?? '').parameters
+  const text = bytes.toString(type?.isUtf8 ? 'utf8' : 'latin1', start + 2, end).trimEnd()
+  return boundary !== '' && (text === boundary.trimEnd() || text === `${boundary.trimEnd()}--`)
+}
+
+/** Whether the body may begin at this line that is no field, or after it if it is white space, though no empty line says so. */
+function mayEndHeader(line: HeaderLine, following: HeaderLine | undefined): boolean {
+  if (line.kind === 'blank') return following === undefined || ['other', 'field'].includes(following.kind)
+  return line.kind === 'other'
+}
+
+/** The same before the first field. */
+function endsUnbegun(bytes: Buffer, line: HeaderLine, following: HeaderLine | undefined): boolean {
   if (line.kind === 'blank') return following === undefined || following.kind === 'other'
   if (line.kind !== 'other') return false
   if (line.start === 0 && (isEnvelope(bytes, line) || bytes.toString('latin1', 0, 6) === '>From '))
     return false
-  if (following === undefined || following.kind === 'other') return true
-  return following.kind === 'empty' && !hasFields
+  return following === undefined || following.kind === 'other' || following.kind === 'empty'
 }
 
 /** A line of an mbox, which every reader passes over. */
 function isEnvelope(bytes: Buffer, { start }: HeaderLine): boolean {
   return start === 0 && bytes.toString('latin1', 0, 5) === 'From '
+}
+
+/** `>From boss@example.com`, `From;` or one with bytes before it; `from relay.example by …` is the second line of a Received. */
+function isLikeFrom(bytes: Buffer, { start, end }: HeaderLine): boolean {
+  const text = bytes.toString('latin1', start, Math.min(end, start + 200))
+  return /^[^a-z0-9]{0,10}from[ \t]*(?:[^a-z0-9 \t]|[^ \t@]{1,150}@)/i.test(text)
+}
+
+function isParameter(bytes: Buffer, { start, end }: HeaderLine): boolean {
+  return /^[\w*.-]{1,80}[ \t]?=/.test(bytes.toString('latin1', start, Math.min(end, start + 100)))
 }
 
 function endsInSemicolon(bytes: Buffer, end: number): boolean {

@@ -20,7 +20,7 @@ interface Tree extends PartTree {
  * ends with what stands around it, one whose boundary never comes is read by the one that does, or else is text.
  */
 export function readPartTree(raw: Buffer, header: Header): PartTree {
-  const root = partOf(header, undefined, header.bodyOffset, raw.length)
+  const root = partOf(header, undefined, raw, header.bodyOffset, raw.length)
   const tree = readAsSaid(raw, root)
   partUuencodedFiles(raw, tree.root)
   return tree
@@ -92,10 +92,15 @@ function readPart(raw: Buffer, start: number, open: readonly OpenPart[], problem
   if (header.fault !== undefined) {
     problems.add(`the header of a part has ${header.fault}`)
     if (bodyStart === windowEnd) bodyStart = afterEmptyLine(raw, windowEnd, open)
-  }
-  const part = partOf(header, parent, bodyStart, raw.length)
+  } else if (hasSkippedLine(header)) problems.add('a line in the header of a part is no field')
+  const part = partOf(header, parent, raw, bodyStart, raw.length)
   parent.children.push(part)
   return part
+}
+
+/** Whether a line within a header is no field of it. */
+export function hasSkippedLine({ strayAt, bodyOffset }: Header): boolean {
+  return strayAt !== undefined && strayAt < bodyOffset
 }
 
 /** Where the body begins behind a header of which not all is read. */

@@ -1,5 +1,6 @@
+import { limits } from '../../base/limits.ts'
 import { decodeWords } from '../header/encoded-word.ts'
-import { type Header, lastField } from '../header/header.ts'
+import { type Header, type HeaderField, lastField } from '../header/header.ts'
 import { readParameters } from '../header/parameters.ts'
 import { isMediaType } from './media-type.ts'
 
@@ -34,15 +35,24 @@ export interface OpenPart extends Part {
 }
 
 /** The part that a header describes, whose body begins at `start`. */
-export function partOf(header: Header, parent: Part | undefined, start: number, end: number): OpenPart {
-  const type = readParameters(lastField(header, 'content-type') ?? '')
+export function partOf(
+  header: Header,
+  parent: Part | undefined,
+  raw: Buffer,
+  start: number,
+  end: number,
+): OpenPart {
+  const typeField = typeFieldOf(header, raw, start)
+  const read = readParameters(typeField?.value ?? '')
+  // `text/plain charset=utf-8`: the semicolon was forgotten.
+  const type = { ...read, value: /^[^\s]*/.exec(read.value)![0] }
   const disposition = readParameters(decodeWords(lastField(header, 'content-disposition') ?? ''))
   const { charset, boundary, format, delsp, name, method } = type.parameters
   const { filename = name } = disposition.parameters
   return {
     contentType: isMediaType(type.value) ? type.value : unsaidType(type.value, parent),
     charset: /^[^\s(;]*/.exec(charset ?? '')![0],
-    boundary: boundaryOf(boundary ?? '', header),
+    boundary: boundaryOf(boundary ?? '', typeField?.isUtf8),
     isFlowed: format?.toLowerCase() === 'flowed',
     deletesSpace: delsp?.toLowerCase() === 'yes',
     // RFC 2183 §2.8: one that nobody knows is an attachment.
@@ -58,13 +68,31 @@ export function partOf(header: Header, parent: Part | undefined, start: number, 
   }
 }
 
-/** RFC 2046 §5.1.5 for a digest; else text, unless something was said that is no type: then nobody knows. */
-function unsaidType(said: string, parent: Part | undefined): string {
-  if (parent?.contentType === 'multipart/digest') return 'message/rfc822'
-  return said === '' || said === 'text' ? 'text/plain' : 'application/octet-stream'
+/** The most Content-Type fields of one part that are looked at. */
+const typeFields = 8
+
+/** The Content-Type that counts: of several the last whose boundary stands at the beginning of the body, else the last. */
+function typeFieldOf(header: Header, raw: Buffer, start: number): HeaderField | undefined {
+  const fields = header.fields.filter(({ lowerName }) => lowerName === 'content-type').slice(-typeFields)
+  if (fields.length < 2) return fields[0]
+  const head = raw.subarray(start, start + limits.partHeaderBytes)
+  const fitting = fields.findLast(({ value, isUtf8 }) => {
+    const { boundary = '' } = readParameters(value).parameters
+    const line = `--${boundaryOf(boundary, isUtf8)}`
+    return (
+      boundary !== '' && (head.indexOf(line, 0, 'latin1') === 0 || head.includes(`\n${line}`, 0, 'latin1'))
+    )
+  })
+  return fitting ?? fields.at(-1)
 }
 
-function boundaryOf(text: string, header: Header): string {
-  const isUtf8 = header.fields.findLast(({ lowerName }) => lowerName === 'content-type')?.isUtf8
+/** RFC 2046 §5.1.5 for a digest; a multipart of no known kind is mixed (§5.1.7); else text, unless what was said is no type. */
+function unsaidType(said: string, parent: Part | undefined): string {
+  if (said.startsWith('multipart')) return 'multipart/mixed'
+  if (parent?.contentType === 'multipart/digest') return 'message/rfc822'
+  return /^(?:text(?:\/\*?)?)?$/.test(said) ? 'text/plain' : 'application/octet-stream'
+}
+
+function boundaryOf(text: string, isUtf8: boolean | undefined): string {
   return Buffer.from(text.trimEnd(), isUtf8 ? 'utf8' : 'latin1').toString('latin1')
 }

@@ -10,9 +10,9 @@ import type { Tnef } from '../tnef/tnef.ts'
 import { type AttachmentDescription, describeAttachment, isAttachment } from './attachment.ts'
 import { mayBeTnef, type OpenedAttachment, openPart } from './opened.ts'
 import type { Part } from './part.ts'
-import { readPartTree } from './part-tree.ts'
+import { hasSkippedLine, readPartTree } from './part-tree.ts'
 import { type Conversation, readThreadIndex } from './thread-index.ts'
-import { decodedLength, decodeTransfer } from './transfer-encoding.ts'
+import { decodedLength, decodeTransfer, isBase64Text } from './transfer-encoding.ts'
 
 /** What a message says of itself, safe to store and to show: one line where it is one, no NUL, nothing unbounded. */
 export interface ParsedMessage extends MessageFields {
@@ -64,6 +64,7 @@ export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
     reportParts: [...reading.shownReports, ...reading.reports].slice(0, limits.reportParts),
     problems: [
       ...(header.fault === undefined ? [] : [`the header has ${header.fault}`]),
+      ...(hasSkippedLine(header) ? ['a line in the header is no field'] : []),
       ...problems,
       ...(isCut || reading.isTextCut() ? ['more text than is kept'] : []),
     ],
@@ -146,7 +147,9 @@ function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
     const end = Math.min(part.end, part.start + room)
     if (end < part.end) isCut = true
     room -= end - part.start
-    const content = decodeTransfer(raw.subarray(part.start, end), part.encoding)
+    const encoded = raw.subarray(part.start, end)
+    const isPlain = part.encoding === 'base64' && !isBase64Text(encoded)
+    const content = isPlain ? encoded : decodeTransfer(encoded, part.encoding)
     const isMarkup = part.contentType === 'text/html'
     const charset = isMarkup && !isSaid(part.charset) ? markupCharset(content) : part.charset
     const text = decodeText(content, charset, guessed)

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { decodeQuotedPrintable } from '../header/quoted-printable.ts'
 import { decodeUuencode } from './uuencode.ts'
 
@@ -6,6 +7,26 @@ export function decodeTransfer(body: Buffer, encoding: string): Buffer {
   if (encoding === 'base64') return decodeBase64(body)
   if (encoding === 'quoted-printable') return decodeQuotedPrintable(body)
   return /^(?:x-)?uue(?:ncode)?$/.test(encoding) ? decodeUuencode(body).bytes : body
+}
+
+/** Bytes of a body by which plain words are told from base64, and the longest line that may be a greeting alone. */
+const judgedBytes = 4096
+const greetingLength = 60
+
+/**
+ * Whether a text that is called base64 can be that. The first line of plain words has blanks or dots in it. A line of letters
+ * alone, such as `Hello`, is plain if words follow it and its letters decode to no text.
+ */
+export function isBase64Text(body: Buffer): boolean {
+  const [first = '', ...others] = body
+    .toString('latin1', 0, judgedBytes)
+    .trim()
+    .split(/\s*\n\s*/)
+  if (!/^[A-Za-z0-9+/=]*$/.test(first)) return false
+  const hasWords = others.some(line => /\w[ .,]+\w/.test(line))
+  if (!hasWords || first.length > greetingLength || first.endsWith('=')) return true
+  const decoded = Buffer.from(first, 'base64')
+  return isUtf8(decoded) && !decoded.some(byte => byte < 0x09)
 }
 
 /** How many bytes `decodeTransfer` gives: of base64 as programs write it without making all of them. */

@@ -22,7 +22,7 @@ interface Shown {
  * than that is made text: it takes time.
  */
 export function bodyText(root: BodyPart): { text: string; html: string; isCut: boolean } {
-  const shown = shownParts(root)
+  const shown = withoutStubs(shownParts(root))
   let unread: number = limits.storedBodyLength
   const text = joined(shown, ({ isHtml, content, hasTwin }) => {
     if (!isHtml || hasTwin) return isHtml ? '' : content
@@ -48,6 +48,28 @@ function shownParts(part: BodyPart): Shown[] {
   return part.contentType === 'multipart/alternative' && isBoth
     ? shown.map(each => ({ ...each, hasTwin: true }))
     : shown
+}
+
+/** The longest text that is looked at, and how many times as long the HTML's is where it is a stub. */
+const stubLength = 400
+const stubRatio = 2
+
+/** Words of a text that only says that there is HTML, whatever language it says so in. */
+const stubWords =
+  /html|browser|mail (?:program|client|reader)|navigateur|navegador|браузер|ブラウザ|浏览器|瀏覽器|브라우저/i
+
+/** Where the text of a message only says that its HTML is to be read, the HTML alone. The two forms of a person's text say the same. */
+function withoutStubs(shown: readonly Shown[]): readonly Shown[] {
+  const [texts, html] = [shown.filter(({ isHtml }) => !isHtml), shown.filter(({ isHtml }) => isHtml)]
+  const said = texts.map(({ content }) => content.trim()).join('\n')
+  const isShort = said.length <= stubLength && shown.every(({ hasTwin }) => hasTwin)
+  if (html.length === 0 || !isShort || !stubWords.test(said)) return shown
+  const readable = html.map(({ content }) => htmlToText(content.slice(0, limits.storedBodyLength))).join('\n')
+  const words = (text: string) => text.replace(/https?:\/\/[^\s<>]+|[\s<>()[\]]+/g, '')
+  const isSame =
+    words(readable).includes(words(said)) && words(readable).length < stubRatio * words(said).length
+  if (isSame || words(readable) === '') return shown
+  return html.map(each => ({ ...each, hasTwin: false }))
 }
 
 /** Each part in its form, one below the other, until it is long enough. */

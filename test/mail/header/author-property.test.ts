@@ -142,6 +142,9 @@ function isSame({ fields, addresses = [], groups }: Read, address: string): bool
 const errors: Readonly<Record<string, (read: Read, raw: Buffer) => boolean>> = {
   // RFC 2047 gives the text of a word no such power; it stands in a name, where we make it a space.
   'an encoded word that holds a line end makes it give up': ({ failed }) => failed === 'ValueError',
+  // An old relay lost the white space of a folded line; the fields after it are the message's.
+  'a line that is no field ends its header': ({ fields }, raw) =>
+    fields === 0 && raw.toString('latin1').includes('a line that is no field\r\n'),
   // No phrase of RFC 5322, but written by many programs, and nobody reads another address out of it.
   'a bracket in a name is no mailbox to it': ({ defects, addresses }, raw) =>
     defects?.includes('InvalidHeaderDefect') === true &&

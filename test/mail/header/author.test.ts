@@ -19,6 +19,7 @@ t.test('one mailbox, however it is written', async t => {
   const cases: readonly (readonly [string, string, string])[] = [
     ['a@b.example', 'a@b.example', ''],
     ['<a@b.example>', 'a@b.example', ''],
+    ['a@my_host.b.example', 'a@my_host.b.example', ''],
     ['Ann Smith <a@B.Example>', 'a@b.example', 'Ann Smith'],
     ['"Smith, Ann" <a@b.example>', 'a@b.example', 'Smith, Ann'],
     ['John Q. Public <j@b.example>', 'j@b.example', 'John Q. Public'],
@@ -57,6 +58,17 @@ t.test('one mailbox, however it is written', async t => {
   )
 })
 
+t.test('a line of an old relay without its white space leaves no doubt about the author', async t => {
+  for (const line of [
+    'by relay.example with SMTP',
+    'from relay.example (192.0.2.1) by mx.example',
+    'id 5; Mon',
+  ])
+    t.strictSame(read(`Received: from a\r\n${line}\r\nFrom: a@b.example`), {
+      mailbox: { address: 'a@b.example', name: '' },
+    })
+})
+
 t.test('what two readers might read in two ways is a fault', async t => {
   const from = (value: string) => `From: ${value}`
   const cases: readonly (readonly [string, RegExp])[] = [
@@ -83,7 +95,6 @@ t.test('what two readers might read in two ways is a fault', async t => {
     [from('a <boss@trusted.com> b <a@evil.com>'), /angle/],
     ['From;\r\nFrom: a@evil.com', /no field/],
     ['\ufeffFrom: boss@trusted.com\r\nFrom: a@evil.com', /no field/],
-    ['X: a;\r\nb\r\nFrom: a@evil.com', /no field/],
     ['>From boss@trusted.com\r\nFrom: a@evil.com', /no field/],
     [from('\\"Boss\\" <a@evil.com>'), /not closed/],
     [from('<boss@trusted.com> <a@evil.com>'), /two addresses/],
@@ -107,7 +118,6 @@ t.test('what two readers might read in two ways is a fault', async t => {
     [from('<>'), /no mailbox|none/],
     [from('a@[192.0.2.1]'), /literal/],
     [from('a@192.0.2.1'), /none/],
-    [from('a@exa_mple.com'), /none/],
     [from('a@.com'), /none/],
     [from('a..b@evil.com'), /none/],
     [from('a@xn--trusted-oka.com'), /none/],

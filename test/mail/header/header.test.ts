@@ -59,9 +59,28 @@ t.test('what real mail does to a header', async t => {
     ['a line of white space in its place', 'A: b\r\n \t\r\nhello body\r\n', ['a=b'], 'hello body\r\n'],
     ['a line of white space in a field', 'A: b\r\n \r\n c\r\nD: e\r\n\r\nx', ['a=b  c', 'd=e'], 'x'],
     ['a line of white space at the end', 'A: b\r\n \r\n\r\nx', ['a=b'], 'x'],
-    ['a line broken too early', 'A: b\r\nand more\r\n still\r\nC: d\r\n\r\nx', ['a=b', 'c=d'], 'x'],
+    ['a line broken too early', 'A: b\r\nand more\r\n still\r\nTo: d\r\n\r\nx', ['a=b', 'to=d'], 'x'],
     ['a parameter without its white space', 'A: b;\r\nname=c;\r\nd=e\r\n\r\nx', ['a=b;name=c;d=e'], 'x'],
-    ['the last line broken too early', 'A: b\r\nand more\r\n\r\nx', ['a=b'], 'x'],
+    [
+      'two lines of a Received that lost their white space',
+      'Received: a by b\r\nwith SMTP\r\nfrom c by d\r\nFrom: a@b\r\n\r\nx',
+      ['received=a by b', 'from=a@b'],
+      'x',
+    ],
+    ['a greeting in the place of the empty line', 'A: b\r\nHello\r\n\r\nx', ['a=b'], 'Hello\r\n\r\nx'],
+    [
+      'a text with a colon in the place of the empty line',
+      'A: b\r\nHello\r\nNote: c\r\nand so: on\r\n',
+      ['a=b'],
+      'Hello\r\nNote: c\r\nand so: on\r\n',
+    ],
+    ['white space before a text with a colon', 'A: b\r\n \r\nNote: c\r\n\r\nx', ['a=b'], 'Note: c\r\n\r\nx'],
+    [
+      'the boundary that was just declared',
+      'Content-Type: multipart/mixed; boundary="a:b"\r\n--a:b\r\nTo: c\r\n\r\nx',
+      ['content-type=multipart/mixed; boundary="a:b"'],
+      '--a:b\r\nTo: c\r\n\r\nx',
+    ],
     ['no header at all', 'hello\r\n\r\nx', [], 'hello\r\n\r\nx'],
     ['white space before the colon', 'A \t: b\r\n\r\nx', ['a=b'], 'x'],
     ['a name that is none', '\x01A: b\r\nC: d\r\n\r\nx', ['c=d'], 'x'],
@@ -79,14 +98,14 @@ t.test('what real mail does to a header', async t => {
 })
 
 t.test('where a field stands', async t => {
-  const raw = 'From a\r\nA : b\r\n  c\r\nnone\r\nD:e\n\nbody'
+  const raw = 'From a\r\nA : b\r\n  c\r\nnone\r\nTo:e\n\nbody'
   const spans = readHeader(Buffer.from(raw)).fields.map(({ start, valueStart, end }) => [
     raw.slice(start, end),
     raw.slice(valueStart, end),
   ])
   t.same(spans, [
     ['A : b\r\n  c\r\n', ' b\r\n  c\r\n'],
-    ['D:e\n', 'e\n'],
+    ['To:e\n', 'e\n'],
   ])
 })
 

@@ -496,6 +496,90 @@ t.test('what real mail gets wrong is read all the same', async t => {
   }
 })
 
+t.test('what exists is read, whatever its labels say of it', async t => {
+  const from = 'From: a@b.example'
+  const parts = ['--q', 'Content-Type: text/plain', '', 'Hello there', '--q--']
+  for (const type of ['multipart/*', 'multipart', 'multipart/']) {
+    const { text, attachments } = readMessage(message([from, `Content-Type: ${type}; boundary=q`], parts))
+    t.strictSame([text, attachments], ['Hello there', []], type)
+  }
+  for (const types of [
+    ['multipart/mixed; boundary=q', 'text/plain'],
+    ['multipart/mixed; boundary=q', 'multipart/mixed; boundary=gone'],
+    ['text/html', 'multipart/mixed; boundary=q'],
+  ]) {
+    const fields = types.map(type => `Content-Type: ${type}`)
+    t.equal(readMessage(message([from, ...fields], parts)).text, 'Hello there', types.join(' and '))
+  }
+  t.equal(
+    readMessage(message([from, 'Content-Type: text/plain charset=utf-8'], ['Hello'])).text,
+    'Hello\n',
+    'a forgotten semicolon',
+  )
+  const base64 = [from, 'Content-Transfer-Encoding: base64']
+  const plain: readonly (readonly string[])[] = [
+    ['The disk of host seven is full.'],
+    ['Hello', '', 'The disk is full, please help'],
+    ['<p>Hello</p>'],
+    ['Grüße aus Köln'],
+  ]
+  for (const lines of plain)
+    t.equal(readMessage(message(base64, lines)).text.trim(), lines.join('\n'), lines[0]!)
+  t.equal(readMessage(message(base64, ['SGVsbG8gdGhl', ' cmU='])).text, 'Hello there')
+  t.equal(readMessage(message(base64, ['SGVsbG8', '', '____', 'A list'])).text.slice(0, 5), 'Hello')
+})
+
+t.test('a text that only points to the HTML is none', async t => {
+  const both = (text: string, html: string) =>
+    readMessage(
+      message(
+        ['Content-Type: multipart/alternative; boundary=b'],
+        ['--b', '', text, '--b', 'Content-Type: text/html', '', html, '--b--'],
+      ),
+    ).text.trim()
+  const html = '<p>Your verification code is</p><h1>482913</h1><p>It expires in 10 minutes.</p>'
+  for (const stub of [
+    'Your code (please open the HTML form of this mail)',
+    'See HTML version',
+    'Your mail program does not show HTML',
+    'Ce message est au format HTML.',
+    'View this email in your browser: https://shop.example/view/1',
+    'メールをブラウザで表示',
+  ])
+    t.match(both(stub, html), /482913/, stub)
+  const question = 'What does the HTML version say in your browser?'
+  t.equal(both(question, `<p>${question.replace(' say', ' <b>say</b>')}</p>`), question)
+  t.equal(both('Your code is 482913', '<p>Another text</p>'), 'Your code is 482913')
+})
+
+t.test('no line of a text is lost where the empty line before it is missing', async t => {
+  const read = (lines: readonly string[]) => readMessage(Buffer.from(lines.join('\r\n')))
+  const boundary = read([
+    'Content-Type: multipart/alternative; boundary="M"',
+    '--M',
+    'Content-Type: text/plain',
+    '',
+    'Plain words',
+    '--M--',
+  ])
+  t.strictSame([boundary.text, boundary.problems], ['Plain words', []])
+  const words = read(['Subject: x', 'The first line', 'Note: bring the lamp', 'and the second: yes'])
+  t.equal(words.text, 'The first line\nNote: bring the lamp\nand the second: yes')
+  const part = read([
+    'Content-Type: multipart/mixed; boundary="M"',
+    '',
+    '--M',
+    'Content-Type: text/plain',
+    'The first line',
+    'Note: bring the lamp',
+    '--M--',
+  ])
+  t.equal(part.text, 'The first line\nNote: bring the lamp')
+  const relay = read(['Received: from a', 'by relay with SMTP', 'From: ann@peer.example', '', 'Hello'])
+  t.strictSame([relay.from?.address, relay.text], ['ann@peer.example', 'Hello'])
+  t.match(relay.problems, ['a line in the header is no field'])
+})
+
 t.test('of all text parts together so many bytes are decoded, and the rest is in the raw alone', async t => {
   // Line ends that are none: so many of them are no text at all.
   const empty = '=\r\n'.repeat(Math.ceil(limits.textPartsBytes / 3))
@@ -590,7 +674,7 @@ t.test('hostile headers of parts take no long time either', async t => {
     'parameters without semicolons': `Content-Type: text/plain; ${'a="b" '.repeat(40_000)}`,
     'semicolons alone': `Content-Type: text/plain${';'.repeat(200_000)}a=b`,
     'lines of white space': `Subject: a${'\r\n '.repeat(80_000)}`,
-    'lines that are no field': 'no field\r\nA: b\r\n'.repeat(15_000),
+    'lines that are no field': 'no field\r\nX-A: b\r\n'.repeat(15_000),
     'many fields': 'a:b\r\n'.repeat(40_000),
   }
   for (const [name, field] of Object.entries(cases)) {
@@ -603,40 +687,46 @@ t.test('hostile headers of parts take no long time either', async t => {
   }
 })
 
-t.test('of a field that stands there twice the last is read, whatever stands above it', async t => {
-  const fields = {
-    To: ['ann@a.example', 'bob@b.example'],
-    Cc: ['ann@a.example', 'bob@b.example'],
-    Sender: ['ann@a.example', 'bob@b.example'],
-    'Reply-To': ['ann@a.example', 'bob@b.example'],
-    Subject: ['one', '=?utf-8?q?two?='],
-    Date: ['Thu, 1 Jan 2026 10:00:00 +0000', 'Fri, 2 Jan 2026 10:00:00 +0000'],
-    'Message-ID': ['<1@a.example>', '<2@b.example>'],
-    'In-Reply-To': ['<1@a.example>', '<2@b.example>'],
-    References: ['<1@a.example>', '<2@b.example>'],
-    'Content-Type': [
-      'multipart/mixed; boundary=other',
-      'text/plain; charset=utf-8; format=flowed; name=a.txt',
-      'text/html; charset=iso-8859-1',
-      'multipart/mixed; boundary=b',
-      'application/pdf; name="x.pdf"',
-    ],
-    'Content-Transfer-Encoding': ['base64', 'quoted-printable', '8bit'],
-    'Content-Disposition': ['attachment; filename=a.txt', 'inline', 'attachment; filename=b.txt'],
-    'Content-ID': ['<1@a.example>', '<2@b.example>'],
-  }
-  const body = ['--other', '', 'Not this', '--other--', '--b', '', 'Gr=FC=C3=BCn', '--b--', 'R3I9w7xu']
-  const said = (lines: readonly string[]) => {
-    const { problems: _problems, ...read } = readMessage(message(['From: ann@a.example', ...lines], body))
-    return read
-  }
-  for (const [name, values] of Object.entries(fields)) {
-    for (const above of values)
-      for (const last of values)
-        t.strictSame(
-          said([`${name}: ${above}`, `${name}: ${last}`]),
-          said([`${name}: ${last}`]),
-          `${name}: ${last}`,
-        )
-  }
-})
+t.test(
+  'of a field that stands there twice the last is read, or the one that fits the body, whatever stands above it',
+  async t => {
+    const fields = {
+      To: ['ann@a.example', 'bob@b.example'],
+      Cc: ['ann@a.example', 'bob@b.example'],
+      Sender: ['ann@a.example', 'bob@b.example'],
+      'Reply-To': ['ann@a.example', 'bob@b.example'],
+      Subject: ['one', '=?utf-8?q?two?='],
+      Date: ['Thu, 1 Jan 2026 10:00:00 +0000', 'Fri, 2 Jan 2026 10:00:00 +0000'],
+      'Message-ID': ['<1@a.example>', '<2@b.example>'],
+      'In-Reply-To': ['<1@a.example>', '<2@b.example>'],
+      References: ['<1@a.example>', '<2@b.example>'],
+      'Content-Type': [
+        'multipart/mixed; boundary=other',
+        'text/plain; charset=utf-8; format=flowed; name=a.txt',
+        'text/html; charset=iso-8859-1',
+        'multipart/mixed; boundary=b',
+        'application/pdf; name="x.pdf"',
+      ],
+      'Content-Transfer-Encoding': ['base64', 'quoted-printable', '8bit'],
+      'Content-Disposition': ['attachment; filename=a.txt', 'inline', 'attachment; filename=b.txt'],
+      'Content-ID': ['<1@a.example>', '<2@b.example>'],
+    }
+    const body = ['--other', '', 'Not this', '--other--', '--b', '', 'Gr=FC=C3=BCn', '--b--', 'R3I9w7xu']
+    const said = (lines: readonly string[]) => {
+      const { problems: _problems, ...read } = readMessage(message(['From: ann@a.example', ...lines], body))
+      return read
+    }
+    for (const [name, values] of Object.entries(fields)) {
+      for (const above of values)
+        for (const last of values) {
+          // Of Content-Type the one whose boundary stands in the body.
+          const read = above.startsWith('multipart') && !last.startsWith('multipart') ? above : last
+          t.strictSame(
+            said([`${name}: ${above}`, `${name}: ${last}`]),
+            said([`${name}: ${read}`]),
+            `${name}: ${above} and ${last}`,
+          )
+        }
+    }
+  },
+)
