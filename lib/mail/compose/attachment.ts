@@ -1,3 +1,4 @@
+import { readParameters } from '../header/parameters.ts'
 import { singleLine } from '../header/text.ts'
 
 export interface OutgoingAttachment {
@@ -6,23 +7,31 @@ export interface OutgoingAttachment {
   readonly content: Buffer
 }
 
-const token = "[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,127}"
-const mediaType = new RegExp(`^(${token}/${token})(?:\\s*;\\s*charset\\s*=\\s*"?(${token})"?)?\\s*(?:;|$)`)
+const token = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,127}$/
+/** Text that may be in a quoted string. */
+const quotable = /^[\x20-\x7e]{0,200}$/
+const parametersMax = 20
 const unknownType = 'application/octet-stream'
 
 /**
- * The media type of an attachment as it may stand in its part (RFC 2045 §5.1), with a charset where it has one and no
- * other parameter. What is none, what would have to be parts of our own (multipart), and a message that cannot travel
- * unencoded as RFC 2046 §5.2.1 wants, is application/octet-stream. One with 8-bit data can, where the host takes 8BITMIME.
+ * Returns the media type of an attachment as it may be in its part (RFC 2045 §5.1), with its parameters: a calendar is no invitation
+ * without `method` (RFC 6047 §2.4). `name` is left out, because the filename says it. What is no type, what would have to be parts of
+ * our own (multipart), and a message that cannot travel unencoded as RFC 2046 §5.2.1 wants, is application/octet-stream.
+ * A message with 8-bit data can, if the host offers 8BITMIME.
  */
 export function attachmentType(contentType: string, content: Buffer): string {
-  const [, type, charset] = mediaType.exec(contentType.trim()) ?? []
-  if (type === undefined) return unknownType
-  const lower = type.toLowerCase()
-  if (lower.startsWith('multipart/')) return unknownType
-  if (lower.startsWith('message/'))
-    return lower === 'message/rfc822' && isMailData(content) ? lower : unknownType
-  return charset === undefined ? lower : `${lower}; charset=${charset}`
+  const { value: type, parameters } = readParameters(contentType.trim())
+  if (!type.includes('/') || !type.split('/').every(part => token.test(part)) || type.split('/').length > 2)
+    return unknownType
+  if (type.startsWith('multipart/')) return unknownType
+  if (type.startsWith('message/'))
+    return type === 'message/rfc822' && isMailData(content) ? type : unknownType
+  const written = Object.entries(parameters).flatMap(([name, value = '']) =>
+    name === 'name' || name.includes('*') || !token.test(name) || !quotable.test(value)
+      ? []
+      : [`; ${name}=${token.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`}`],
+  )
+  return type + written.slice(0, parametersMax).join('')
 }
 
 /** The last part of a path, as one line of text; empty when nothing is left. */

@@ -318,7 +318,11 @@ t.test('an attachment has a type that its part can have', async t => {
   for (const [given, type] of [
     ['image/PNG', 'image/png'],
     ['text/csv; charset=utf-8', 'text/csv; charset=utf-8'],
-    ['text/csv; charset="utf-8"; header=present', 'text/csv; charset=utf-8'],
+    ['text/csv; charset="utf-8"; header=present', 'text/csv; charset=utf-8; header=present'],
+    ['text/calendar; method=REQUEST; charset=utf-8', 'text/calendar; method=REQUEST; charset=utf-8'],
+    ['text/calendar; METHOD="REPLY";component=VEVENT', 'text/calendar; method=REPLY; component=VEVENT'],
+    ['text/x; a="b \\"c\\" ; d"; name=e.txt', 'text/x; a="b \\"c\\" ; d"'],
+    ['text/x; a=b\r\nBcc: c; d=ä; e=f', 'text/x; e=f'],
     ['application/vnd.oasis.opendocument.text', 'application/vnd.oasis.opendocument.text'],
     ['message/rfc822', 'message/rfc822'],
     ['message/partial; id=x', 'application/octet-stream'],
@@ -339,6 +343,10 @@ t.test('an attachment has a type that its part can have', async t => {
     )
   const raw = await compose({ attachments: [{ filename: 'm.eml', contentType: 'message/rfc822', content }] })
   t.ok(raw.includes(`\r\n\r\n${content}\r\n--`), 'a message travels as it is')
+  const invitation = await compose({
+    attachments: [{ filename: 'invite.ics', contentType: 'text/calendar; method=REQUEST', content }],
+  })
+  t.match(invitation, /Content-Type: text\/calendar; method=REQUEST/)
   t.same(wireFaults(raw), [])
 })
 
