@@ -18,7 +18,12 @@ const threadById = keptRow((db, given: { id: string }) =>
   db.selectFrom('thread').selectAll().where('id', '=', given.id),
 )
 
-/** The thread of this inbox that began with this conversation of Exchange first. */
+/** Notes to which conversation of Exchange a thread belongs. */
+export async function setThreadConversation(db: WriteDb, id: string, conversation: string): Promise<void> {
+  await db.updateTable('thread').set({ conversation }).where('id', '=', id).execute()
+}
+
+/** The oldest thread of this inbox that belongs to this conversation of Exchange. */
 export function findThreadOfConversation(
   db: Db,
   inboxId: string,

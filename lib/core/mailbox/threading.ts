@@ -4,7 +4,7 @@ import type { Reading } from '../../reading/reading.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findThreadIdByMessageId } from '../../store/messages.ts'
 import type { ThreadRow } from '../../store/tables.ts'
-import { findThread, findThreadOfConversation } from '../../store/threads.ts'
+import { findThread, findThreadOfConversation, setThreadConversation } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 import { isParticipant, participantsOf } from './participants.ts'
 
@@ -56,12 +56,26 @@ export async function findOrMakeThread(
     threads.begun.set(begun.id, begun)
     return begun
   }
+  await rememberConversation(db, thread, reading.message, threads)
   const begun = threads.begun.get(thread.id)
   const continued = threads.continued.get(thread.id)
   if (begun) begun.messageCount++
   else if (continued) continued.added++
   else threads.continued.set(thread.id, { thread, added: 1 })
   return thread
+}
+
+/** Exchange gives our mail a conversation when it answers; later replies from a phone may name nothing else. */
+async function rememberConversation(
+  db: WriteDb,
+  thread: ThreadRow,
+  { conversation, from }: Come['reading']['message'],
+  threads: Threads,
+): Promise<void> {
+  if (!conversation || thread.conversation !== null || !from) return
+  if (!isParticipant(await participantsOf(db, thread), { fromAddr: from.address })) return
+  thread.conversation = conversation.id
+  if (!threads.begun.has(thread.id)) await setThreadConversation(db, thread.id, conversation.id)
 }
 
 async function findParentThread(

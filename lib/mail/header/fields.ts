@@ -42,8 +42,9 @@ export function readFields(header: Header): MessageFields {
   const [to, cc] = [people('to'), people('cc')]
   return {
     rfcMessageId: readMessageIds(last('message-id'))[0] ?? null,
-    inReplyTo: readReferences(last('in-reply-to')),
-    references: readReferences(last('references')),
+    // Exchange writes them as encoded words where they are long.
+    inReplyTo: readReferences(decodeWords(last('in-reply-to'))),
+    references: readReferences(decodeWords(last('references'))),
     author,
     from,
     sender: people('sender')[0] ?? null,

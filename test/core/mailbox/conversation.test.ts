@@ -60,3 +60,34 @@ t.test(
     )
   },
 )
+
+t.test(
+  'a conversation that Exchange begins when it answers is remembered, also by encoded References',
+  async t => {
+    const { port, inbox, messages } = await openDoor(t)
+    await inbox('ann')
+    const dialog = await greetedDialog(port)
+    const threadOf = async (fields: Record<string, string>) => {
+      await dialog.envelope('eve@x.example', 'ann@ours.example')
+      const all = { From: 'Eve <eve@x.example>', To: 'ann@ours.example', ...fields }
+      const text = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+      t.equal((await dialog.data(`${text.join('')}\r\nHello`)).code, 250)
+      return (await messages()).at(-1)!.threadId
+    }
+    const first = await threadOf({ Subject: 'Offer', 'Message-ID': '<abc=def@x.example>' })
+    const answered = {
+      Subject: 'Re: Offer',
+      References: '=?us-ascii?Q?<a@x>=0D=0A_<abc=3Ddef@x.example>?=',
+      'Thread-Index': index(1),
+    }
+    const stranger = { ...answered, From: 'mallory@y.example', 'Thread-Index': index(1, 'cc') }
+    t.equal(await threadOf(stranger), first, 'a stranger gives it no conversation')
+    t.equal(await threadOf(answered), first)
+    t.equal(
+      await threadOf({ Subject: 'Re: Offer', 'Thread-Index': index(2) }),
+      first,
+      'from a phone, without ids',
+    )
+    t.not(await threadOf({ Subject: 'Re: Offer', 'Thread-Index': index(2, 'cc') }), first)
+  },
+)
