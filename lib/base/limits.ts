@@ -350,9 +350,9 @@ export const limits = {
   storedBodyLength: 1024 * 1024,
   /** Raw up to this size is a row of the database, in the same commit; above it, a file. */
   blobInDatabaseBytes: 256 * 1024,
-  /** An inbound header section; mailauth is quadratic in continuation lines, so both are refused early. */
-  headerBytes: 64 * 1024,
-  headerLines: 2000,
+  /** An inbound header section. Microsoft 365 and lists of recipients fill more than 64 KiB; a larger one is refused early. */
+  headerBytes: 256 * 1024,
+  headerLines: 5000,
   /** Mailboxes that From may name: each is looked for in the rules that block. */
   namedAuthors: 100,
   /** Received fields after which a message is a loop (RFC 5321 §6.3). */

@@ -183,6 +183,8 @@ export function createSessions(parts: SessionsParts): Sessions {
     rejectOversized: true,
     maxRecipients: config.smtp.max_recipients,
     maxCommandLength: limits.smtpCommandBytes,
+    // checkMail and checkRcpt say what is an address: the library refuses an underscore in a domain.
+    lenientAddressParsing: true,
     hideENHANCEDSTATUSCODES: false,
     hideREQUIRETLS: true,
     disableReverseLookup: true,

@@ -22,13 +22,15 @@ export async function authenticate(
   session: Session,
   given: SMTPServerAuthentication,
 ): Promise<Submitter> {
-  const { username: user = '', authzid = '' } = given
+  const { authzid = '' } = given
+  // The library takes the authorization identity in place of an authentication identity that is missing (RFC 4616 §2).
+  const user = (given.method === 'PLAIN' ? given.authcid : given.username) ?? ''
   const password = given.password ?? ''
   // RFC 4616 §2: to act for another than oneself is not offered.
   const isOther = authzid !== '' && normaliseAddress(authzid) !== normaliseAddress(user)
   const isShort = password.length <= limits.tokenLength && user.length <= limits.addressLength
   const { remoteAddress } = session
-  if (isOther || !isShort) return door.authenticate({ user: '', password: '', remoteAddress })
+  if (isOther || user === '' || !isShort) return door.authenticate({ user: '', password: '', remoteAddress })
   return door.authenticate({ user, password, remoteAddress })
 }
 

@@ -137,6 +137,12 @@ t.test('nobody is let in without TLS and a key for that inbox', async t => {
     t.match((await dialog.say(plain(user, password))).text, /^535 5\.7\.8 /)
   const asOther = Buffer.from(`other@ours.example\0ann@ours.example\0${token}`).toString('base64')
   t.match((await dialog.say(`AUTH PLAIN ${asOther}`)).text, /^535 5\.7\.8 /)
+  const asNobody = Buffer.from(`ann@ours.example\0\0${token}`).toString('base64')
+  t.match(
+    (await dialog.say(`AUTH PLAIN ${asNobody}`)).text,
+    /^535 5\.7\.8 /,
+    'without an authentication identity',
+  )
   t.equal((await dialog.say(plain('ann@ours.example', wide))).code, 235)
   t.equal((await dialog.say(plain('ann@ours.example', wide))).code, 503)
   dialog.end()

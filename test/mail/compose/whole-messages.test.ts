@@ -271,7 +271,7 @@ t.test('quotes, forwards, notices and what is submitted', async t => {
     `${letter.slice(0, -9)}`,
     `Sender: eve@example.org\r\n${letter}`,
     `List-Post: <mailto:l@example.org>\r\nX-Copies-To: z@example.org\r\nDisposition-Notification-To: n@example.org\r\n${letter}`,
-    `X: ${'y'.repeat(70_000)}\r\n${letter}`,
+    `X: ${'y'.repeat(300_000)}\r\n${letter}`,
     '',
   ]
   const mending = {
