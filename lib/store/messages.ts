@@ -4,7 +4,7 @@ import type { Listed, Page } from '../model/page.ts'
 import { addToDay } from './daily-usage.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRows } from './dialect/insert.ts'
-import { keptRow, keptRows } from './dialect/kept.ts'
+import { keptRow, keptRows, keptRowsOf } from './dialect/kept.ts'
 import {
   type ListedMessageRow,
   listedBytes,
@@ -223,6 +223,20 @@ export async function findThreadIdByMessageId(
     .executeTakeFirst()
   return row?.threadId
 }
+
+/** What these inboxes have received since then under these Message-IDs, oldest first, with the size of its raw. */
+export const listReceivedAs = keptRowsOf(
+  (db, { since }: { since: string }, inboxIds = [], rfcMessageIds = []) =>
+    db
+      .selectFrom('message')
+      .innerJoin('raw', 'raw.id', 'message.rawId')
+      .select(['message.id', 'message.inboxId', 'message.rfcMessageId', 'raw.id as rawId', 'raw.sizeBytes'])
+      .where('message.inboxId', 'in', inboxIds)
+      .where('message.rfcMessageId', 'in', rfcMessageIds)
+      .where('message.direction', '=', 'inbound')
+      .where('message.createdAt', '>=', since)
+      .orderBy('message.id'),
+)
 
 /** Who wrote the newest inbound messages of a thread that are clean, and where they want answers: `limit` of them. */
 export async function listThreadAuthors(

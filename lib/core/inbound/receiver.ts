@@ -3,6 +3,7 @@ import { isDiskFull } from '../../base/storage-fault.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import { noteDeferral } from '../../store/authentication-deferrals.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { isFileUsed } from '../../store/raws.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Networked, Reads } from '../app/app.ts'
 import { inServerTime } from '../app/server-time.ts'
@@ -58,7 +59,10 @@ function createMainThread(app: Receiving): MainThread {
       const isFile = 'arrival' in becomes && becomes.arrival.content.kind === 'file'
       try {
         requireRoomForMail(storage.shared)
-        return await inDoorTime(writeReception(reception)).catch(refuseFull)
+        const ids = await inDoorTime(writeReception(reception)).catch(refuseFull)
+        // Of a message that was there already, no row has the file.
+        if (isFile && !(await isFileUsed(opened.read, rawId))) await app.blobs.remove(rawId)
+        return ids
       } catch (error) {
         if (isFile) await dropFilesOf(app, error, [rawId])
         throw error

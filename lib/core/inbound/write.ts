@@ -1,7 +1,8 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
-import { sizeOf } from '../../blob/content.ts'
+import type { BlobFile } from '../../blob/blobs.ts'
+import { type Content, readContent, sizeOf } from '../../blob/content.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { insertContacts } from '../../store/contacts.ts'
@@ -9,8 +10,8 @@ import { addToDay } from '../../store/daily-usage.ts'
 import { together, type WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import { type CountedInbox, countInInboxes, messageDate } from '../../store/inboxes.ts'
-import { insertReadings, insertUncountedMessages } from '../../store/messages.ts'
-import { insertRaws } from '../../store/raws.ts'
+import { insertReadings, insertUncountedMessages, listReceivedAs } from '../../store/messages.ts'
+import { findRaw, insertRaws } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
 import { addUnreadToThread, insertUncountedThreads } from '../../store/threads.ts'
 import { endpointOf } from '../../store/webhook-deliveries.ts'
@@ -63,7 +64,13 @@ export async function writeReceptions(
   const now = app.clock.now()
   const threads: Threads = { begun: new Map(), continued: new Map(), byMessageId: new Map() }
   const coming: Coming[][] = []
-  for (const reception of receptions) coming.push(await findThreads(app, db, reception, now, threads))
+  const repeated: string[][] = []
+  const received = await findReceived(db, receptions, now)
+  for (const reception of receptions) {
+    const there = await findRepeated(app, db, reception, received)
+    repeated.push([...there.values()])
+    coming.push(await findThreads(app, db, reception, there, now, threads))
+  }
   const messages = countBy(coming.flat().map(({ recipient }) => recipient.inboxId))
   const inboxes = await countAll(db, messages, threads, now)
   const arriving: Arriving[] = []
@@ -72,13 +79,18 @@ export async function writeReceptions(
   for (const [index, { refused, returned, becomes }] of receptions.entries()) {
     // An inbox that was deleted since RCPT gets none.
     const there = coming[index]!.filter(({ recipient }) => inboxes.has(recipient.inboxId))
+    const ids: string[] = [...repeated[index]!]
+    if (there.length === 0 && ids.length > 0) {
+      await recordRefused(app, db, refused)
+      written.push({ ids })
+      continue
+    }
     if (!('nothing' in becomes) && there.length === 0) {
       written.push({ refusal: new Reply(550, '5.1.1', 'There is no such mailbox here') })
       continue
     }
     await recordRefused(app, db, refused)
     await recordReturned(app, db, returned)
-    const ids: string[] = []
     if (there.length > 0) reads.push(there[0]!.read)
     for (const one of there) {
       const inbox = inboxes.get(one.recipient.inboxId)!
@@ -106,11 +118,75 @@ export async function writeReception(app: App, db: WriteDb, reception: Reception
   return written!.ids
 }
 
+/** For so long the same bytes under the same Message-ID are the message that is there. */
+const repeatedMs = 7 * 24 * 3_600_000
+
+type Received = Awaited<ReturnType<typeof listReceivedAs>>
+
+/** What the inboxes of these receptions have received under the Message-IDs that come now: in one statement. */
+async function findReceived(db: WriteDb, receptions: readonly Reception[], now: Date): Promise<Received> {
+  const kept = receptions.flatMap(({ becomes }) => ('nothing' in becomes ? [] : [becomes]))
+  const ids = kept.flatMap(({ reading }) => reading.message.rfcMessageId ?? [])
+  const inboxes = kept.flatMap(({ arrival }) => arrival.recipients.map(({ inboxId }) => inboxId))
+  const since = isoAfter(now, -repeatedMs)
+  return listReceivedAs(db, { since }, [...new Set(inboxes)], [...new Set(ids)])
+}
+
+/** The messages that a reception repeats, by inbox: a peer that got no answer to the first delivers it again. */
+async function findRepeated(
+  app: App,
+  db: WriteDb,
+  reception: Reception,
+  received: Received,
+): Promise<ReadonlyMap<string, string>> {
+  const { becomes } = reception
+  const repeated = new Map<string, string>()
+  if ('nothing' in becomes || received.length === 0) return repeated
+  const { arrival, reading } = becomes
+  const inboxes = new Set(arrival.recipients.map(({ inboxId }) => inboxId))
+  const isSame = new Map<string, boolean>()
+  for (const { id, inboxId, rfcMessageId, rawId, sizeBytes } of received) {
+    if (rfcMessageId !== reading.message.rfcMessageId || sizeBytes !== sizeOf(arrival.content)) continue
+    if (!inboxes.has(inboxId) || repeated.has(inboxId)) continue
+    const coming = { rawId: arrival.rawId ?? reception.rawId, content: arrival.content }
+    if (!isSame.has(rawId)) isSame.set(rawId, await hasBytes(app, db, { id: rawId, sizeBytes }, coming))
+    if (!isSame.get(rawId)) continue
+    repeated.set(inboxId, id)
+    app.log.info({ messageId: id, inboxId, sessionId: arrival.sessionId }, 'message was delivered before')
+  }
+  return repeated
+}
+
+/** Whether a stored raw has the bytes that come. If either cannot be read now, the message that comes is taken for another. */
+async function hasBytes(
+  app: App,
+  db: WriteDb,
+  stored: BlobFile,
+  { rawId, content }: { readonly rawId: string; readonly content: Content },
+): Promise<boolean> {
+  try {
+    const row = await findRaw(db, stored.id)
+    // A large one has its place already (`receive`).
+    const files = [row?.content ?? (await readFileOf(app, stored))]
+    files.push(content.kind === 'memory' ? content.bytes : await readFileOf(app, { ...stored, id: rawId }))
+    return files[0] !== undefined && files[1] !== undefined && files[0].equals(files[1])
+  } catch (error) {
+    app.log.warn({ err: error, rawId: stored.id }, 'Could not compare a message with an earlier one')
+    return false
+  }
+}
+
+async function readFileOf(app: App, file: BlobFile): Promise<Buffer | undefined> {
+  const content = await app.blobs.find(file)
+  return content && readContent(content)
+}
+
 /** The thread for each inbox of a reception. Several forward-paths may lead to one inbox (user, user+tag): it gets one message. */
 async function findThreads(
   app: App,
   db: WriteDb,
   { rawId, returned, becomes }: Reception,
+  repeated: ReadonlyMap<string, string>,
   now: Date,
   threads: Threads,
 ): Promise<Coming[]> {
@@ -120,6 +196,7 @@ async function findThreads(
   const byInbox = new Map(read.arrival.recipients.map(recipient => [recipient.inboxId, recipient]))
   const coming: Coming[] = []
   for (const [inboxId, recipient] of byInbox) {
+    if (repeated.has(inboxId)) continue
     const thread = await findOrMakeThread(app, db, read, inboxId, isoAfter(now, 0), threads)
     coming.push({ read, recipient, thread })
     const messageKey = `${inboxId} ${rfcMessageId}`
