@@ -102,14 +102,14 @@ export function createAuthenticator(options: {
     const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
     // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
     const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
-    const [spfResult, { signatures, signingReplyTo, arc }] = await Promise.all([
+    const [spfResult, { signatures: checked, signingReplyTo, arc }] = await Promise.all([
       within(checkSpf({ ...spfOptions, resolver: lookup as DNSResolver })),
       reading.then(message => checkSignatures(message, lookup, clock.now(), isAligned)),
     ])
     const spf = spfResult ? resultOf(spfResult.status) : 'temperror'
     const identities = (result: AuthenticationResult) => ({
       spf: spf === result ? [spfDomain] : [],
-      dkim: signatures.filter(each => each.result === result).map(each => each.domain),
+      dkim: checked.filter(each => each.result === result).map(each => each.domain),
     })
     const unjudged = { policy: undefined, aligned: undefined }
     const {
@@ -124,8 +124,11 @@ export function createAuthenticator(options: {
         })
     // A record may ask for the very same domain (aspf=s, adkim=s).
     const signs = (domain: string) => (aligned ? aligned.dkim.has(domain) : isAligned(domain))
+    const signatures = checked.map(each =>
+      each.result === 'pass' ? { ...each, isAligned: signs(each.domain) } : each,
+    )
     const isSent = aligned ? aligned.isSent : spf === 'pass' && isAligned(spfDomain)
-    const isSigned = signatures.some(each => each.result === 'pass' && signs(each.domain))
+    const isSigned = signatures.some(each => each.result === 'pass' && each.isAligned)
     const isProven = isSent || isSigned
     const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned(spfDomain)
     const isTrusted = (dmarc === 'fail' || isDenied) && trustedSealers.includes(arc.sealer)
