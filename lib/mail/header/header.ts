@@ -219,7 +219,7 @@ function isEnvelope(bytes: Buffer, { start }: HeaderLine): boolean {
 /** `>From boss@example.com`, `From;` or one with bytes before it; `from relay.example by …` is the second line of a Received. */
 function isLikeFrom(bytes: Buffer, { start, end }: HeaderLine): boolean {
   const text = bytes.toString('latin1', start, Math.min(end, start + 200))
-  return /^[^a-z0-9]{0,10}from[ \t]*(?:[^a-z0-9 \t]|[^ \t@]{1,150}@)/i.test(text)
+  return /^[^a-z0-9]{0,10}from[ \t]*(?:[^a-z0-9 \t]|[^ \t@]{1,150}@)|from[ \t]*:/i.test(text)
 }
 
 function isParameter(bytes: Buffer, { start, end }: HeaderLine): boolean {
