@@ -11,11 +11,14 @@ import {
   zoneFile,
 } from '../core/domains/domains.ts'
 import { recordsToPublish } from '../core/domains/host-records.ts'
+import { hasLocalName } from '../core/domains/local-name.ts'
+import { requireRegistrable } from '../core/domains/registrable.ts'
 import type { Domain } from '../model/domain.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis } from './dns.ts'
 import { domainReport } from './domain-report.ts'
+import { requireNoOtherMail } from './other-mail.ts'
 import { CheckFailed, fieldsOf, Refused, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
 import { commandOf } from './words.ts'
@@ -35,9 +38,14 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     .description('add a domain; then publish its records (domain records)')
     .argument('<domain>')
     .option('--pod <id>', 'let only this pod use it, by id or clientId')
-    .action(async (name: string, { pod }: { pod?: string }) => {
+    .option('--replace-mx', 'add it although another server receives its mail now')
+    .action(async (name: string, { pod, replaceMx }: { pod?: string; replaceMx?: true }) => {
       const request = { domain: name, ...(pod === undefined ? {} : { podId: pod }) }
       const { made, records } = await ctl.withApp(async app => {
+        const { hostname, delivery } = app.config
+        const asked = requireRegistrable(name, hostname)
+        if (!replaceMx && !hasLocalName(app.config))
+          await requireNoOtherMail(app.dns, asked, hostname, delivery.public_addresses)
         const made = await createDomain(app, operator, request)
         return { made, records: await recordsToPublish(app, made) }
       })

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
+import type { Dns } from '../base/dns.ts'
 import { type FormatName, formats, writtenAddress, writtenBaseUrl, writtenDomain } from '../config/format.ts'
 import { tomlLine, writeToml } from '../config/toml.ts'
+import { confirmDomain } from './other-mail.ts'
 import { writeText } from './terminal.ts'
 
 /** What setup must know; undefined is what was not said. */
@@ -86,10 +88,11 @@ function tellWritten(said: string, written: string): string {
   return written
 }
 
-/** Asks on the terminal for what no option said. */
-export async function askForAnswers(given: SetupAnswers): Promise<SetupAnswers> {
+/** Asks on the terminal for what no option said. A domain that receives mail elsewhere is used only if the answer is given twice. */
+export async function askForAnswers(given: SetupAnswers, dns: Dns): Promise<SetupAnswers> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   let answers = given
+  const ask = (text: string) => terminal.question(text)
   try {
     for (const { name, text, proposal, format, written } of questions) {
       while (answers[name] === undefined) {
@@ -101,7 +104,10 @@ export async function askForAnswers(given: SetupAnswers): Promise<SetupAnswers> 
         const mayBeEmpty = name === 'operatorAddress'
         const fault = value === '' ? undefined : formats[format].fault(value)
         if (fault !== undefined) writeText('stderr', `It ${fault}.\n`)
-        else if (value !== '' || mayBeEmpty) answers = { ...answers, [name]: value }
+        else if (name === 'domain' && value !== '') {
+          const domain = await confirmDomain(ask, dns, value)
+          answers = domain === undefined ? answers : { ...answers, domain }
+        } else if (value !== '' || mayBeEmpty) answers = { ...answers, [name]: value }
       }
     }
     if (answers.certificate === undefined && answers.acme === undefined) {

@@ -22,6 +22,7 @@ import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
 import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
+import { systemDns } from '../core/domains/existing-mail.ts'
 import { type RecordToPublish, recordsToPublish } from '../core/domains/host-records.ts'
 import { readRunning } from '../core/running.ts'
 import { checkCertificates } from './certificates.ts'
@@ -30,6 +31,7 @@ import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { tellFindings } from './findings.ts'
 import { asOwner, daemonUser, systemConfigPath } from './installation.ts'
 import { withApp } from './open.ts'
+import { requireNoOtherMail } from './other-mail.ts'
 import { selfSignedFindings, withoutTlsFindings } from './server-findings.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers, writtenAnswers } from './setup-config.ts'
 import { commandOf } from './words.ts'
@@ -37,11 +39,13 @@ import { commandOf } from './words.ts'
 interface SetupOptions extends SetupAnswers {
   readonly inbox: string
   readonly wait?: boolean
+  readonly replaceMx?: boolean
 }
 
 export function addSetupCommand(program: Command, ctl: Ctl): void {
   commandOf(program, 'setup')
     .option('--domain <domain>', 'the domain of your addresses')
+    .option('--replace-mx', 'use the domain although another server receives its mail now')
     .option('--hostname <name>', "this server's own name, whose address is that of this machine")
     .option('--base-url <url>', 'where clients will reach the API')
     .option('--operator-address <address>', 'who gets copies of the mail to postmaster and abuse')
@@ -52,7 +56,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
     .option('--submission', 'take mail to send by SMTP, too, on ports 587 and 465')
     .option('--inbox <name>', 'the part before the @ of the first inbox', 'hello')
     .option('--wait', 'wait until the DNS records are published and right')
-    .action(async ({ inbox, wait, ...said }: SetupOptions, command: Command) => {
+    .action(async ({ inbox, wait, replaceMx = false, ...said }: SetupOptions, command: Command) => {
       if (ctl.installation().data !== undefined)
         command.error(
           'error: --data is of local mode, which needs no setup: say with --config which file it writes',
@@ -65,7 +69,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
       // An empty one says nothing: a full disk may have left it.
       const isNew = !existsSync(path) || statSync(path).size === 0
       requireMailboxName(inbox)
-      if (isNew) await writeConfig(path, await complete(given, command))
+      if (isNew) await writeConfig(path, await complete(given, replaceMx, command))
       const config = parseConfig(readFileSync(path, 'utf8'), path)
       const contradicted = contradictions(given, config)
       if (contradicted.length > 0) {
@@ -93,8 +97,10 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
     })
 }
 
-async function complete(given: SetupAnswers, command: Command): Promise<SetupAnswers> {
-  if (process.stdin.isTTY) return askForAnswers(given)
+async function complete(given: SetupAnswers, replaceMx: boolean, command: Command): Promise<SetupAnswers> {
+  if (given.domain !== undefined && !replaceMx)
+    await requireNoOtherMail(systemDns(), given.domain, given.hostname)
+  if (process.stdin.isTTY) return askForAnswers(given, systemDns())
   const missing = missingOptions(given)
   if (missing.length > 0) command.error(`error: without a terminal to ask on, give ${missing.join(' and ')}`)
   if (given.acme !== undefined && !given.agreeToTerms) {

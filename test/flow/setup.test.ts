@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -14,6 +15,7 @@ import { parseConfig } from '../../lib/config/load.ts'
 import { builtProgram } from '../support/built.ts'
 import { callCtl } from '../support/called-ctl.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { startDns } from '../support/dns.ts'
 import { without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -243,5 +245,61 @@ t.test(
     const again = await setup()
     t.match(again, { code: 0, stdout: /^Kept / }, again.stderr)
     t.strictSame([file, data, database].map(whose), right)
+  },
+)
+
+t.test(
+  'setup leaves a domain that receives mail elsewhere alone, and proposes a subdomain',
+  {
+    skip:
+      process.getuid?.() === 0
+        ? without('unshare', 'python3')
+        : 'only root gives a program another resolv.conf',
+  },
+  async t => {
+    const dns = await startDns({
+      'company.example': { MX: [{ priority: 10, exchange: 'mx.example.net' }] },
+      '_dmarc.company.example': { TXT: ['v=DMARC1; p=reject'] },
+    })
+    t.teardown(() => dns.close())
+    const dir = temporaryDir(t)
+    const resolvers = join(dir, 'resolv.conf')
+    writeFileSync(resolvers, `nameserver ${dns.server}\n`)
+    const file = join(dir, 'mailboxd.toml')
+    const inside = ['unshare', '-m', 'sh', '-c', 'mount --bind "$0" /etc/resolv.conf && exec "$@"', resolvers]
+    const ctl = [...inside, process.execPath, builtProgram('mailboxctl'), '--config', file, 'setup']
+    const setup = (...args: string[]) => runProgram(ctl[0]!, [...ctl.slice(1), ...args], '')
+
+    const said = ['--domain', 'company.example', '--hostname', 'mail.company.example']
+    const refused = await setup(...said)
+    t.not(refused.code, 0)
+    t.match(refused.stderr, /mx\.example\.net.*split.*lost.*agents\.company\.example.*--replace-mx/s)
+    t.notOk(existsSync(file), 'nothing is written')
+
+    const reactions = [
+      { see: 'domain of your addresses: ', type: 'company.example' },
+      { see: 'mx\\.example\\.net[^?]*Use agents\\.company\\.example instead.*: ', type: '' },
+      { see: 'own name.*\\[mail\\.agents\\.company\\.example\\]: ', type: '' },
+      { see: 'reach the API.*\\]: ', type: '' },
+      { see: 'Your own address.*: ', type: '' },
+      { see: 'file of a TLS certificate.*: ', type: '' },
+      { see: '\\[y/N\\]: ', type: '' },
+    ]
+    const terminal = join(import.meta.dirname, '..', 'support', 'terminal.py')
+    const asked = await runProgram('python3', [terminal, JSON.stringify(reactions), ...ctl], '')
+    t.equal(asked.code, 0, asked.stdout)
+    t.match(parseConfig(readFileSync(file, 'utf8'), file), { account_domain: 'agents.company.example' })
+    t.match(asked.stdout, /^agents\.company\.example\. 3600 IN MX 10 /m)
+    t.notMatch(asked.stdout, /v=DMARC1/, 'the policy above is inherited')
+
+    rmSync(file)
+    rmSync(join(dir, 'data'), { recursive: true })
+    const meant = await setup(...said, '--replace-mx')
+    t.match(
+      meant,
+      { code: 0, stdout: /^company\.example\. 3600 IN MX 10 mail\.company\.example\.$/m },
+      meant.stderr,
+    )
+    t.notMatch(meant.stdout, /v=DMARC1/, 'p=reject stays as it is')
   },
 )

@@ -2,16 +2,20 @@ import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { createAddressGuard, interfaceAddresses } from '../../courier/address-guard.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
+import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
+import { hasDmarcPolicy } from '../../mail/authentication/policy.ts'
+import { findTexts, orWhenUnanswered } from '../../mail/domain/find.ts'
 import { addressRecords, type ZoneRecord } from '../../mail/domain/records.ts'
 import type { Domain } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
+import { hasLocalName } from './local-name.ts'
 
 /** Of the server's name, or of a domain. */
 export type RecordToPublish = Domain['records'][number] | (ZoneRecord & { readonly purpose: 'host' })
 
 /**
- * All that is to be published for a domain, in one list: its records and, first, the addresses of the server's name, where that name stands
- * below the domain or the domain is the account's own, which no other's zone may bring.
+ * Returns all records to publish for a domain. The addresses of the server's name come first, if that name is below the domain or the
+ * domain is the account's own. The DMARC record is left out if it would replace or weaken a policy that is published.
  */
 export async function recordsToPublish(
   app: Pick<App, 'config' | 'dns' | 'clock'>,
@@ -20,7 +24,26 @@ export async function recordsToPublish(
   const { account_domain: own, hostname } = app.config
   const isOfHost = domain === own || hostname === domain || hostname.endsWith(`.${domain}`)
   const ofHost = isOfHost ? await hostRecords(app) : []
-  return [...ofHost.map(one => ({ ...one, purpose: 'host' as const })), ...records]
+  const isDmarcOpen = records.some(({ purpose, status }) => purpose === 'dmarc' && status !== 'valid')
+  const isDmarcOurs =
+    !isDmarcOpen ||
+    hasLocalName(app.config) ||
+    (await inTime(lacksDmarc(app, domain), limits.dnsTimeoutMs, () => false))
+  const ofDomain = isDmarcOurs ? records : records.filter(({ purpose }) => purpose !== 'dmarc')
+  return [...ofHost.map(one => ({ ...one, purpose: 'host' as const })), ...ofDomain]
+}
+
+/**
+ * Whether a DMARC record of ours would be the only policy: none is published for the domain or above it (RFC 9989 §4.10.1), not even a
+ * broken one. False if DNS gave no answer: `dns check` asks for the record later if it is missing.
+ */
+async function lacksDmarc({ dns, clock }: Pick<App, 'dns' | 'clock'>, domain: string): Promise<boolean> {
+  const lookup = createDnsCache({ dns, clock })
+  const [hasPolicy, texts] = await Promise.all([
+    hasDmarcPolicy(lookup, domain),
+    orWhenUnanswered(findTexts(lookup, `_dmarc.${domain}`), undefined),
+  ])
+  return hasPolicy === false && texts !== undefined && !texts.some(text => /^v=DMARC1\b/i.test(text))
 }
 
 /**
@@ -43,7 +66,12 @@ export async function hostRecords(
  * a public one of its family. Behind NAT nothing here says whose it is.
  */
 export function knowsForeign(
-  { config: { delivery }, clock }: Pick<App, 'config' | 'clock'>,
+  {
+    config: { delivery },
+    clock,
+  }: Pick<App, 'clock'> & {
+    readonly config: { readonly delivery: { readonly public_addresses: readonly string[] } }
+  },
   own: readonly string[] = interfaceAddresses(),
 ): (address: string) => boolean {
   const known = [...delivery.public_addresses, ...publicOf(own, clock)]

@@ -47,6 +47,12 @@ export function otherHosts(
   return [...new Set(others)].filter(host => host !== hostOf(hostname)).sort()
 }
 
+/** The hosts of an MX set but `hostname`; a null MX (RFC 7505) names no host. */
+export function foreignHosts(hostname: string | undefined, mx: readonly Mx[]): string[] {
+  const hosts = [...new Set(mx.map(one => hostOf(one.exchange)))]
+  return hosts.filter(host => host !== '' && host !== hostname?.toLowerCase()).sort()
+}
+
 /** Bounces must come to us alone: the reverse-path domain is a name for nothing else. */
 export function judgeReturnPath(hostname: string, mx: readonly Mx[]): RecordFinding {
   const finding = judgeMx(hostname, mx)
