@@ -1,4 +1,5 @@
 import { Command, Help } from 'commander'
+import { nearestWord } from '../base/spelling.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { addAllCommands, addCommands } from './commands.ts'
 import type { Ctl } from './ctl.ts'
@@ -32,6 +33,7 @@ export async function runMailboxctl(
     const first = isHelp ? below[0]! : word
     await addCommands(program, ctl, first)
     if (!wantsJson) nameOwnHelp(program.commands, 'mailboxctl')
+    suggestByMeaning(program)
     if (isHelp && !Object.hasOwn(words, first!)) program.error(`error: unknown command '${first}'`)
     await program.parseAsync(isHelp ? [...below, '--help'] : argv, { from: 'user' })
     return 0
@@ -50,6 +52,55 @@ function nameOwnHelp(commands: readonly Command[], before: string): void {
     command.showHelpAfterError(`(${name} --help ${isGroup ? 'lists its commands' : 'says what it takes'})`)
     nameOwnHelp(command.commands, name)
   }
+}
+
+/** Words of other programs, and the commands that mean the same, best first. A word that is here is never matched by its spelling. */
+const sameMeaning: Readonly<Record<string, readonly string[]>> = {
+  ...each(['delete', 'remove', 'rm', 'del', 'drop', 'destroy'], ['delete', 'remove', 'revoke', 'cancel']),
+  ...each(['show', 'get', 'view', 'info', 'describe', 'print'], ['show', 'get', 'describe', 'print', 'list']),
+  ...each(['read', 'cat', 'open'], ['show', 'get']),
+  ...each(['add', 'create', 'new', 'make'], ['add', 'create', 'set']),
+  ...each(['set', 'update', 'edit', 'change'], ['update', 'set', 'create']),
+  ...each(['list', 'ls', 'all'], ['list', 'get', 'show']),
+  ...each(['start', 'stop', 'restart', 'reload'], []),
+  ...each(['version', 'log', 'logs'], []),
+}
+
+/** Programs for what mailboxctl itself does not do. */
+const elsewhere: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['start', 'stop', 'restart', 'reload'].map(word => [word, `systemctl ${word} mailboxd`]),
+  ),
+  log: 'journalctl -u mailboxd',
+  logs: 'journalctl -u mailboxd',
+  version: 'mailboxctl --version',
+}
+
+function each(words: readonly string[], meant: readonly string[]): Record<string, readonly string[]> {
+  return Object.fromEntries(words.map(word => [word, meant]))
+}
+
+/** What a person who typed an unknown command means: never a word that is merely spelt alike and does the opposite. */
+function suggestionFor(typed: string, names: readonly string[], isFirst: boolean): string | undefined {
+  if (isFirst && Object.hasOwn(elsewhere, typed)) return elsewhere[typed]
+  if (Object.hasOwn(sameMeaning, typed)) return sameMeaning[typed]!.find(one => names.includes(one))
+  return nearestWord(typed, names)
+}
+
+/** Has each group of commands suggest by meaning, where commander suggests what is spelt alike (`queue delete`: release). */
+function suggestByMeaning(group: Command): void {
+  const { outputError } = group.configureOutput()
+  const names = group.commands.map(one => one.name())
+  group.configureOutput({
+    outputError: (text, write) => {
+      const [, typed] = /^error: unknown command '([^'\n]*)'/.exec(text) ?? []
+      if (typed === undefined) return outputError!(text, write)
+      const meant = suggestionFor(typed, names, group.parent === null)
+      const without = text.replace(/\n\(Did you mean [^\n]*\?\)/, '').trimEnd()
+      outputError!(`${without}${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}\n`, write)
+    },
+  })
+  for (const one of group.commands) if (one.commands.length > 0) suggestByMeaning(one)
 }
 
 /** All commands of mailboxctl. Manual and completion are readings of this. */
