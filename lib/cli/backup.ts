@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { type FileHandle, lstat, open, rm } from 'node:fs/promises'
 import { addAbortSignal, type Readable, Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
@@ -70,8 +70,9 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
       refused = error
     })
   }
-  // As whoever calls, root it may be; what is read is read as the daemon's user.
+  // The base and the target are opened by the calling user, who may be root; everything else is read as the daemon's user.
   const baseHandle = basePath === undefined ? undefined : await opened(basePath, 'r')
+  if (!isPiped) await removeEmpty(file)
   const target = isPiped ? undefined : await opened(file, 'wx')
   becomeOwner(config.data_dir)
   letOthersGoFirst()
@@ -95,6 +96,8 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
       }),
     )
     await target?.sync()
+    if (target && (await target.stat()).nlink === 0)
+      throw new BackupFault(`${file} was removed while the backup was written to it: write it again`)
   } catch (error) {
     if (target) await discard(target, file)
     if (refused === undefined || error instanceof BrokenOff) throw error
@@ -149,10 +152,19 @@ function writerOf(file: FileHandle): Writable {
   })
 }
 
-/** Nobody is to take half of a backup for one. */
+/**
+ * Removes an empty file: a backup that ran out of disk, or was interrupted, leaves one if root's rights were given up by then. It would
+ * keep the next backup from being written.
+ */
+async function removeEmpty(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined)
+  if (found?.isFile() && found.size === 0) await rm(path, { force: true }).catch(() => {})
+}
+
+/** Half of a backup must not pass for a whole one. */
 async function discard(target: FileHandle, path: string): Promise<void> {
   await target.truncate(0)
-  // Where root has become another user, it may not.
+  // Not permitted in root's folder after root became the daemon's user: the file is left empty, and the next backup removes it.
   await rm(path, { force: true }).catch(() => {})
 }
 

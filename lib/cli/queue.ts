@@ -105,14 +105,20 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
   filtered(queue.command('flush'))
     .description('make all that waits due now, or of it what the options say')
     .action(async (options: Options) => {
-      const { changed, isUp } = await ctl.withApp(async app => ({
-        changed: await handle(app, 'retry', await filterOf(app, options)),
-        isUp: (await readRunning(app.config.data_dir)).isUp,
-      }))
+      const { changed, matched, held, isUp } = await ctl.withApp(async app => {
+        const filter = await filterOf(app, options)
+        return {
+          changed: await handle(app, 'retry', filter),
+          matched: await countQueue(app, filter),
+          held: await countHeld(app, filter),
+          isUp: (await readRunning(app.config.data_dir)).isUp,
+        }
+      })
       const note = 'nothing is sent until mailboxd runs, and it does not run now'
       const due = countOf(changed, 'delivery is', 'deliveries are')
-      const text = () => `${due} due now${isUp ? '' : `; ${note}`}`
-      ctl.output().say({ changed, ...(!isUp && { note }) }, text)
+      const why = changed === 0 ? `: ${whyNoneDue(matched, held)}` : ''
+      const text = () => `${due} due now${why}${isUp ? '' : `; ${note}`}`
+      ctl.output().say({ changed, ...(changed === 0 && { matched, held }), ...(!isUp && { note }) }, text)
     })
 
   function addHand(hand: Hand, description: string): void {
@@ -134,7 +140,8 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
         const before = await listHolds(app)
         const changed = isSure ? await handle(app, hand, filter) : null
         standing = (await listHolds(app)).length - before.length
-        return { matched, changed }
+        const held = hand === 'retry' && isSure ? await countHeld(app, filter) : 0
+        return { matched, changed, ...(held > 0 && { held }) }
       })
       // What comes new is held, or no more, also where nothing waits now.
       const more =
@@ -143,15 +150,35 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
           : standing < 0
             ? ', and what comes new is held no more'
             : ''
+      const held =
+        done.held === undefined
+          ? ''
+          : `; ${countOf(done.held, 'is', 'are')} held: mailboxctl queue release${ids.map(id => ` ${id}`).join('')}`
       const text = () =>
         done.changed === null
           ? `nothing was done: ${countOf(done.matched, 'delivery is', 'deliveries are')} meant; say --yes to ${hand} what is`
-          : `${hand}: ${done.changed} of ${countOf(done.matched, 'delivery', 'deliveries')}${more}`
+          : `${hand}: ${done.changed} of ${countOf(done.matched, 'delivery', 'deliveries')}${more}${held}`
       ctl.output().say(done, text)
+      if (done.held !== undefined && (ids.length > 0 || done.changed === 0)) throw new CheckFailed()
       // A script that forgot --yes must not go on as if it were done.
       if (done.changed === null && done.matched > 0) throw new CheckFailed()
     })
   }
+}
+
+function countHeld(app: Rows, filter: QueueFilter): Promise<number> {
+  return filter.state === undefined || filter.state === 'held'
+    ? countQueue(app, { ...filter, state: 'held' })
+    : Promise.resolve(0)
+}
+
+function whyNoneDue(matched: number, held: number): string {
+  if (matched === 0) return 'nothing that the options select is queued'
+  const reasons = [
+    ...(held > 0 ? [`${countOf(held, 'is', 'are')} held (mailboxctl queue release)`] : []),
+    ...(matched > held ? [`${countOf(matched - held, 'is', 'are')} being sent`] : []),
+  ]
+  return reasons.join(', ')
 }
 
 function filtered(command: Command): Command {

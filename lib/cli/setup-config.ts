@@ -1,3 +1,4 @@
+import { accessSync, constants, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import type { Dns } from '../base/dns.ts'
@@ -111,13 +112,14 @@ export async function askForAnswers(given: SetupAnswers, dns: Dns): Promise<Setu
       }
     }
     if (answers.certificate === undefined && answers.acme === undefined) {
-      const file = (
-        await terminal.question("The file of a TLS certificate (Enter: get one from Let's Encrypt): ")
-      ).trim()
-      if (file === '') answers = { ...answers, acme: letsEncrypt }
+      const certificate = await askForFile(
+        ask,
+        "The file of a TLS certificate (Enter: get one from Let's Encrypt): ",
+      )
+      if (certificate === undefined) answers = { ...answers, acme: letsEncrypt }
       else {
-        const key = (await terminal.question('The file of its key (Enter: the same): ')).trim()
-        answers = { ...answers, certificate: resolve(file), ...(key !== '' && { key: resolve(key) }) }
+        const key = await askForFile(ask, 'The file of its key (Enter: the same): ')
+        answers = { ...answers, certificate, ...(key !== undefined && { key }) }
       }
     }
     if (answers.acme !== undefined && !answers.agreeToTerms) {
@@ -129,6 +131,25 @@ export async function askForAnswers(given: SetupAnswers, dns: Dns): Promise<Setu
     return answers
   } finally {
     terminal.close()
+  }
+}
+
+/** @returns the absolute path of a file that can be read; undefined for Enter */
+async function askForFile(
+  ask: (text: string) => Promise<string>,
+  question: string,
+): Promise<string | undefined> {
+  for (;;) {
+    const said = (await ask(question)).trim()
+    if (said === '') return undefined
+    const path = resolve(said)
+    try {
+      accessSync(path, constants.R_OK)
+      if (statSync(path).isFile()) return path
+      writeText('stderr', `${path} is not a file.\n`)
+    } catch (error) {
+      writeText('stderr', `${path} cannot be read: ${error instanceof Error ? error.message : error}.\n`)
+    }
   }
 }
 

@@ -12,10 +12,11 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { printable } from '../base/control-characters.ts'
 import { replaceFile } from '../base/durable-file.ts'
 import { shellWord } from '../base/shell-word.ts'
 import { ConfigFault } from '../config/fault.ts'
-import { parseConfig } from '../config/load.ts'
+import { type Config, parseConfig } from '../config/load.ts'
 import { createInbox, listInboxes, requireMailboxName } from '../core/account/inboxes.ts'
 import { createKey, listAllKeys } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
@@ -30,9 +31,11 @@ import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { tellFindings } from './findings.ts'
 import { asOwner, daemonUser, systemConfigPath } from './installation.ts'
+import { takenPorts } from './not-running.ts'
 import { withApp } from './open.ts'
 import { requireNoOtherMail } from './other-mail.ts'
-import { selfSignedFindings, withoutTlsFindings } from './server-findings.ts'
+import { Refused } from './output.ts'
+import { selfSignedFindings, serverFindings, withoutTlsFindings } from './server-findings.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers, writtenAnswers } from './setup-config.ts'
 import { commandOf } from './words.ts'
 
@@ -79,7 +82,11 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
       }
       giveToDaemon(path, config.data_dir)
       const wasUp = (await readRunning(config.data_dir)).isUp
-      const reason = startService(path)
+      const reason = whyNoService(path)
+      if (reason === undefined) {
+        if (!wasUp) requireFreePorts(path, config)
+        await startService(path, config)
+      }
       const isStarted = wasUp || reason === undefined
       const start = `mailboxd --config ${shellWord(path)}`
       const state = wasUp
@@ -115,18 +122,25 @@ async function writeConfig(path: string, answers: SetupAnswers): Promise<void> {
   const config = parseConfig(text, path)
   const { faults } = await checkCertificates(config)
   if (faults.length > 0) throw new ConfigFault(path, faults)
+  if (whyNoService(path) === undefined) requireFreePorts(path, config)
   mkdirSync(dirname(path), { recursive: true })
   await replaceFile(path, text)
 }
 
 /**
- * Has root give the configuration to the daemon to read, and the data directory to it. It is done each time, since the run before may have
- * been cut off anywhere: what is root's alone is what that one left.
+ * Lets the daemon's user read the configuration and its folder, and gives it the data directory. Root does so on each run, because the
+ * run before may have been cut off anywhere: files that belong to root alone are left from it.
  */
 function giveToDaemon(path: string, dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const user = process.getuid?.() === 0 ? findUser() : undefined
   if (!user) return
+  const folder = statSync(dirname(path))
+  // 0700 is what the umask makes of a folder that is created here; another mode is somebody's choice.
+  if (folder.uid === 0 && folder.gid === 0 && (folder.mode & 0o777) === 0o700 && path === systemConfigPath) {
+    chownSync(dirname(path), 0, user.gid)
+    chmodSync(dirname(path), 0o750)
+  }
   const { uid, gid } = statSync(path)
   if (uid === 0 && gid === 0) {
     chownSync(path, 0, user.gid)
@@ -172,17 +186,46 @@ function contradictions(given: SetupAnswers, config: ReturnType<typeof parseConf
     )
 }
 
-/** Starts the service where systemd runs and its unit is there; gives the reason where it did not. @throws Error when it does not start */
-function startService(path: string): string | undefined {
+/** Why setup does not start the service of systemd; undefined if it does. */
+function whyNoService(path: string): string | undefined {
   const unit = '/usr/lib/systemd/system/mailboxd.service'
   if (path !== systemConfigPath) return `the service of systemd is for ${systemConfigPath} alone`
   if (process.getuid?.() !== 0) return 'only root starts the service of systemd'
   if (!existsSync('/run/systemd/system')) return 'systemd does not run here'
   if (!existsSync(unit)) return `there is no ${unit}`
-  execFileSync('systemctl', ['start', 'mailboxd-smtp.socket', 'mailboxd-http.socket', 'mailboxd.service'], {
-    stdio: 'inherit',
-  })
   return undefined
+}
+
+/** @throws Refused with the finding of the doctor for each port that another program holds */
+function requireFreePorts(path: string, config: Config): void {
+  const taken = takenPorts({ config: path }, config)
+  if (taken.length > 0) throw new Refused(`mailboxd cannot start:\n\n${tellFindings(taken)}`)
+}
+
+/** @throws Refused with the findings of the doctor, or else the last lines of the daemon's log, if the service does not start */
+async function startService(path: string, config: Config): Promise<void> {
+  const units = ['mailboxd-smtp.socket', 'mailboxd-http.socket', 'mailboxd.service']
+  try {
+    execFileSync('systemctl', ['start', ...units], { stdio: ['ignore', 'ignore', 'pipe'] })
+  } catch {
+    const found = [...takenPorts({ config: path }, config), ...(await serverFindings(config))]
+    const errors = found.filter(({ level }) => level === 'error')
+    const reason = errors.length > 0 ? tellFindings(errors) : lastOfLog()
+    throw new Refused(
+      `mailboxd did not start:\n\n${reason}\n\nThen run mailboxctl setup again, which keeps ${path}`,
+    )
+  }
+}
+
+function lastOfLog(): string {
+  const more = 'mailboxctl doctor and journalctl -u mailboxd say more'
+  try {
+    const asked = ['-u', 'mailboxd', '-n', '5', '-o', 'cat', '--no-pager']
+    const lines = execFileSync('journalctl', asked, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    return `${printable(lines).trimEnd()}\n${more}`
+  } catch {
+    return more
+  }
 }
 
 interface Made {

@@ -80,6 +80,9 @@ t.test(
     isOver = true
     await Promise.all(loads)
     t.match(await daemon.ctlResult('backup', first), { code: 1, stderr: /is there already/ })
+    const empty = `${first}.broken-off`
+    writeFileSync(empty, '')
+    t.match(await daemon.ctlResult('backup', empty), { code: 0 }, 'what a full disk left blocks nothing')
     const onNothing = `${first}.on-nothing`
     t.match(await daemon.ctlResult('backup', onNothing, '--base', `${first}.gone`), { code: 1 })
     t.notOk(existsSync(onNothing), 'no file for a backup whose base is not there')

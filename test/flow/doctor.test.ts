@@ -57,7 +57,7 @@ zones = ["list.example"]`,
       address,
       {
         example: '',
-        'ours.example': `${host}${reports}${zoneFile(records)}`,
+        'ours.example': `${host}${reports}${zoneFile(records)}_dmarc.ours.example. TXT "v=DMARC1; p=none"\n`,
         'elsewhere.example': `mx A ${address}\n`,
         'list.example': '2.0.0.127 A 127.0.0.2\n',
         '14.53.127.in-addr.arpa': '1 PTR mail.ours.example.\n',

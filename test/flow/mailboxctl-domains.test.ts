@@ -28,7 +28,10 @@ t.test('the queue is held, released and cancelled by what options say', async t 
   const ctl = ctlIn(dir)
   const inbox = await ctl('inbox create', '--mailbox-name', 'ann')
   t.match(await ctl('queue flush'), { changed: 0, note: /^nothing is sent until mailboxd runs/ })
-  t.match((await callCtl(dir, 'queue', 'flush')).stdout, /^0 deliveries are due now; nothing is sent until/)
+  t.match(
+    (await callCtl(dir, 'queue', 'flush')).stdout,
+    /^0 deliveries are due now: nothing that the options select is queued; nothing is sent until/,
+  )
   for (const [args, help] of [
     [['queue', 'list', '--nonsense'], '(mailboxctl queue list --help says what it takes)'],
     [['queue', 'lst'], '(mailboxctl queue --help lists its commands)'],
@@ -59,6 +62,13 @@ t.test('the queue is held, released and cancelled by what options say', async t 
     'hold: 1 of 1 delivery, and all that comes new (mailboxctl queue holds)\n',
   )
   t.equal(await handled('hold', '--inbox', inbox.id, '--yes'), 'hold: 0 of 1 delivery\n', 'again')
+  const { data } = await ctl('queue list')
+  const id = data[0].deliveryId
+  t.match(await callCtl(dir, 'queue', 'retry', id), {
+    code: 1,
+    stdout: `retry: 0 of 1 delivery; 1 is held: mailboxctl queue release ${id}\n`,
+  })
+  t.match(await handled('flush'), /^0 deliveries are due now: 1 is held \(mailboxctl queue release\)/)
   t.equal(
     await handled('release', '--inbox', inbox.id, '--yes'),
     'release: 1 of 1 delivery, and what comes new is held no more\n',

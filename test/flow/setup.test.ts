@@ -181,7 +181,8 @@ t.test(
       { see: 'reach the API.*\\]: ', type: '' },
       { see: 'Your own address.*: ', type: 'chef' },
       { see: 'It must be an email address(.|\\s)*Your own address.*: ', type: '' },
-      { see: 'file of a TLS certificate.*: ', type: '' },
+      { see: 'file of a TLS certificate.*: ', type: 'yes' },
+      { see: 'yes cannot be read[^?]*file of a TLS certificate.*: ', type: '' },
       { see: 'terms of service of acme-v02\\.api\\.letsencrypt\\.org.*\\[y/N\\]: ', type: '' },
     ]
     const terminal = join(import.meta.dirname, '..', 'support', 'terminal.py')

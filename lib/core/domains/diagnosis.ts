@@ -94,10 +94,11 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   return diagnosisOf(isUnknown ? { ...checked, status: 'unknown' } : checked, findings)
 }
 
-/** A domain and what was found: neither "verified" nor "unknown" is said beside an error. */
+/** A domain and its findings: an error makes it `not_well`, unless the error is that no resolver answers, which leaves it `unknown`. */
 export function diagnosisOf(domain: DiagnosedDomain, findings: readonly Finding[]): Diagnosis {
   const isGood = domain.status === 'verified' || domain.status === 'unknown'
-  const isRefused = isGood && findings.some(({ level }) => level === 'error')
+  const isRefused =
+    isGood && findings.some(({ level, code }) => level === 'error' && code !== 'dns_unanswered')
   return { domain: isRefused ? { ...domain, status: 'not_well' } : domain, findings }
 }
 
@@ -205,8 +206,8 @@ async function answersAtAll({ dns, clock }: App): Promise<boolean> {
 
 function noDns(domain: string, servers: readonly string[]): Finding {
   const asked = servers.length > 0 ? `${servers.join(', ')} (dns.servers)` : 'the servers of /etc/resolv.conf'
-  const message = `DNS gave no answer to anything that was asked: mail leaves for nobody so, and of this domain nothing is known. See that ${asked} can be reached from here, and answer`
-  return finding('warning', 'dns_unanswered', domain, message)
+  const message = `DNS gave no answer to any question: no mail can be sent, and nothing is known of this domain. Check that ${asked} can be reached from here and answer`
+  return finding('error', 'dns_unanswered', domain, message)
 }
 
 function isSilent(zone: string): Finding {

@@ -125,9 +125,9 @@ t.test('a resolver that is not there is told once, and no record is called missi
   const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
   const { domain, findings } = await diagnoseDomain(app, id)
   t.not(domain.status, 'verified')
-  t.match(findings, [{ level: 'warning', code: 'dns_unanswered', subject: 'theirs.example', paste: null }])
+  t.match(findings, [{ level: 'error', code: 'dns_unanswered', subject: 'theirs.example', paste: null }])
   t.equal(findings.length, 1, JSON.stringify(findings))
-  t.ok(findings[0]?.message.includes(`See that ${resolver.server} (dns.servers) can be reached`))
+  t.ok(findings[0]?.message.includes(`Check that ${resolver.server} (dns.servers) can be reached`))
 })
 
 t.test('what stands in a zone of a stranger stays within a line', { skip: without('knot') }, async t => {
