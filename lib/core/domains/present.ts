@@ -30,7 +30,7 @@ export function present(app: Rows, row: DomainRow, keys: readonly DomainKeyRow[]
 
 /** What to do about a record that was found but is wrong. */
 const remedies: Record<RecordPurpose, string> = {
-  mx: 'Its mail goes elsewhere: add this MX, and remove the others if all mail is to come here.',
+  mx: 'Another server receives its mail. With this MX next to the others, mail is split or lost: use a subdomain (agents.<domain>), or replace the others to move all mail here.',
   dkim: 'Another key stands there: replace it by this one.',
   'return-path': 'Bounces go elsewhere: let this be the only MX of the name.',
   spf: "It does not pass for this server's addresses: replace it, or see that the server's name leads to them.",
@@ -59,7 +59,7 @@ function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null 
     return 'It signed until lately: leave its record as long as it is listed here.'
   if (purpose === 'dkim-next') return 'Publish this record; the key is used as soon as it is found.'
   if (purpose === 'dmarc')
-    return 'Publish this record: the domain is verified without it, and large providers refuse its mail without it.'
+    return 'Publish this record, unless a DMARC policy is published here or above: the domain is verified without it, but large providers refuse its mail.'
   return isNeeded(purpose) ? 'Publish this record.' : 'Publish this record (not needed, but good to have).'
 }
 
