@@ -804,7 +804,7 @@ export const limits = {
   answerRoomMs: 10_000,
   /** Requests that may wait on one connection until the answers before them have left; one more ends it. */
   pipelinedRequests: 250,
-  /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */
+  /** How long a connection over the limits may take to ask and to get the refusal as its answer. */
   refusedConnectionMs: 2_000,
   /** What is read on of a body that was answered already, so that its client comes to read the answer. Then it is cut off. */
   lingerBytes: 64 * 1024 * 1024,

@@ -27,7 +27,8 @@ export const httpTable = table('The door of the API.', {
     minimum: 1,
     maximum: 100_000,
     unit: 'connections',
-    description: 'The most connections at one time (503 above it).',
+    description:
+      'The most connections at one time. Above it a new connection takes the place of the one that has been longest without a whole request, or gets 503 if every request is whole.',
   }),
   max_connections_per_address: number({
     default: 500,

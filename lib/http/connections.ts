@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
@@ -11,7 +12,9 @@ import { Problem } from '../base/problem.ts'
 export interface Connections {
   /** Counts a new connection until it is closed, and has it watched. */
   add(socket: Socket): void
-  /** It has become a stream, which says itself how long it may be left unread. */
+  /** Keeps the place of a connection from its whole request until the answer has left. Call it in the order of the answers. */
+  noteRequest(request: IncomingMessage, response: ServerResponse): void
+  /** Keeps the place of a connection that has become a stream, which has its own limit for unread bytes. */
   noteStream(socket: Duplex): void
   /** Why nothing is answered on it; undefined for one that has its place. */
   refusalOf(socket: Socket): Problem | undefined
@@ -42,10 +45,18 @@ interface Watched {
   at: number
   /** Since when nothing more is said on it: what still comes is read and thrown away (`linger`). */
   endedAt: number | undefined
+  /** Gives its place back; undefined once it has none. */
+  release: (() => void) | undefined
 }
+
+/** Open connections for each place: those without one were refused, or have their answer and wait for the other side to close. */
+export const openPerPlace = 2
 
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
   const open = new Map<Duplex, Watched & { readonly socket: Socket }>()
+  /** Connections without a place, and those with one that have no whole request. In each the longest first: they are closed in this order. */
+  const over = new Set<Duplex>()
+  const waiting = new Set<Duplex>()
   const refused = new WeakMap<Socket, Problem>()
   const shares = [
     {
@@ -63,10 +74,8 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
   let places = 0
   let lingerMs: number = limits.lingerMs
 
-  function take(socket: Socket): Problem | undefined {
-    const address = socket.remoteAddress ?? ''
-    if (places >= given.max)
-      return new Problem('unavailable', 'Too many connections are open. Try again shortly.')
+  /** @returns how to give the place back, or why there is none */
+  function take(address: string): (() => void) | Problem {
     const counted = given.isTrusted(address) ? [] : shares
     const full = counted.findIndex(share => !share.add(address))
     if (full >= 0) {
@@ -75,12 +84,38 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       const message = `${whose} has ${max} connections open. Close one first.`
       return new Problem('rate_limit_exceeded', message, { retryAfterSeconds: 1 })
     }
-    places++
-    socket.once('close', () => {
+    if (places >= given.max) cutLongest(waiting)
+    const release = () => {
       places--
       for (const share of counted) share.remove(address)
-    })
-    return undefined
+    }
+    places++
+    if (places <= given.max) return release
+    release()
+    return new Problem('unavailable', 'Too many connections are open. Try again shortly.')
+  }
+
+  function cutLongest(sockets: ReadonlySet<Duplex>): void {
+    const [socket] = sockets
+    if (!socket) return
+    forget(socket)
+    socket.destroy()
+  }
+
+  function leavePlace(socket: Duplex): void {
+    const watched = open.get(socket)
+    watched?.release?.()
+    if (watched) watched.release = undefined
+    waiting.delete(socket)
+  }
+
+  function forget(socket: Duplex): void {
+    leavePlace(socket)
+    over.delete(socket)
+    open.delete(socket)
+    if (open.size > 0) return
+    clearInterval(timer)
+    timer = undefined
   }
 
   function watch(): void {
@@ -115,24 +150,45 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
 
   return {
     add(socket) {
-      open.set(socket, { socket, isStream: false, sent: 0, at: clock.monotonicMs(), endedAt: undefined })
+      const now = clock.monotonicMs()
+      const watched = { socket, isStream: false, sent: 0, at: now, endedAt: undefined, release: undefined }
+      open.set(socket, watched)
       timer ??= setInterval(watch, limits.answersWatchMs)
-      socket.once('close', () => {
-        open.delete(socket)
-        if (open.size > 0) return
-        clearInterval(timer)
-        timer = undefined
+      socket.once('close', () => forget(socket))
+      // Its answer was given: how long the other side takes to close must not keep others out.
+      socket.once('finish', () => {
+        if (!open.has(socket)) return
+        leavePlace(socket)
+        over.add(socket)
       })
-      const problem = take(socket)
-      if (!problem) return
-      refused.set(socket, problem)
-      // It is told so when it asks. One that does not ask is of no use to anybody.
-      const cut = globalThis.setTimeout(() => socket.destroy(), limits.refusedConnectionMs)
-      socket.once('close', () => clearTimeout(cut))
+      const taken = take(socket.remoteAddress ?? '')
+      if (taken instanceof Problem) {
+        refused.set(socket, taken)
+        over.add(socket)
+        // The answer to its first request says so. One that asks nothing is closed.
+        const cut = globalThis.setTimeout(() => socket.destroy(), limits.refusedConnectionMs)
+        socket.once('close', () => clearTimeout(cut))
+      } else {
+        open.get(socket)!.release = taken
+        waiting.add(socket)
+      }
+      if (open.size >= openPerPlace * given.max) cutLongest(over.size > 0 ? over : waiting)
+    },
+    noteRequest(request, response) {
+      const { socket, headers } = request
+      const keep = () => waiting.delete(socket)
+      if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) keep()
+      else request.once('end', keep)
+      // Before the listener that begins the next request of this connection.
+      response.prependOnceListener('close', () => {
+        request.off('end', keep)
+        if (open.get(socket)?.release) waiting.add(socket)
+      })
     },
     noteStream(socket) {
       const watched = open.get(socket)
       if (watched) watched.isStream = true
+      waiting.delete(socket)
     },
     refusalOf: socket => refused.get(socket),
     count: () => open.size,

@@ -11,7 +11,7 @@ import { httpTimes } from '../core/app/http-times.ts'
 import { createAnswerRoom } from './answer-room.ts'
 import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
-import { createConnections } from './connections.ts'
+import { createConnections, openPerPlace } from './connections.ts'
 import { allowOrigins, originHeaders } from './cors.ts'
 import { isMoreThanLinger, lingerAfter } from './linger.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
@@ -110,6 +110,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     }
     const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
       lingerAfter(request)
+      connections.noteRequest(request, response)
       const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
       if (refusal) {
         const fields = originHeaders(http.cors_origins, request.headers.origin)
@@ -129,8 +130,8 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
       },
       answer,
     )
-    // Far above the limit a refusal would cost too much.
-    server.maxConnections = 2 * http.max_connections
+    // `connections` closes the longest open ones before this many are there.
+    server.maxConnections = openPerPlace * http.max_connections
     server.on('connection', connections.add)
     // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
     server.on('checkExpectation', answer)

@@ -36,11 +36,11 @@ async function isServed(t: Test, port: number, localAddress?: string): Promise<b
 }
 
 t.test('there are so many in all', async t => {
-  const { port, faults } = await startApi(t, { http: 'max_connections = 3' })
+  const { port, token, faults } = await startApi(t, { http: 'max_connections = 3' })
   const three = [await open(t, port), await open(t, port, '127.0.0.2'), await open(t, port, '127.0.0.3')]
-  // Each was asked and answered, so it has its place.
+  // Each is a stream, which keeps its place.
   for (const socket of three) {
-    socket.write(ask('/health'))
+    socket.write(ask('/v1/events/stream', `Authorization: Bearer ${token}\r\n`))
     await once(socket, 'data')
   }
   for (const request of [
@@ -59,6 +59,55 @@ t.test('there are so many in all', async t => {
   await once(silent, 'close')
   three[0]!.destroy()
   await until('a place is free', () => isServed(t, port))
+  t.strictSame(faults, [])
+})
+
+t.test('at the limit the connection that has been longest without a whole request makes room', async t => {
+  const { port, token, faults } = await startApi(t, { http: 'max_connections = 4' })
+  const key = `Authorization: Bearer ${token}\r\n`
+  const stream = await open(t, port)
+  stream.write(ask('/v1/events/stream', key))
+  await once(stream, 'data')
+  const webSocket = await open(t, port)
+  webSocket.write(ask('/v1/ws', `${upgrade}${key}`))
+  await once(webSocket, 'data')
+  const answered = await open(t, port, '127.0.1.1')
+  answered.write(ask('/health'))
+  await once(answered, 'data')
+  const begun = await open(t, port, '127.0.2.1')
+  begun.write('POST /v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{')
+  for (const idle of [answered, begun]) idle.resume()
+  const isClosed = Promise.all([once(answered, 'close'), once(begun, 'close')])
+  for (let number = 1; number <= 20; number++) {
+    const late = await open(t, port, `127.0.3.${number}`)
+    late.write(ask('/health'))
+    t.match(String((await once(late, 'data'))[0]), /^HTTP\/1\.1 200 /, `${number}`)
+  }
+  await isClosed
+  t.notOk(stream.destroyed || webSocket.destroyed)
+  t.strictSame(faults, [])
+})
+
+t.test('a connection that has its answer and its end does not keep others out', async t => {
+  const { port, token, faults } = await startApi(t, { http: 'max_connections = 2' })
+  const stream = await open(t, port)
+  stream.write(ask('/v1/events/stream', `Authorization: Bearer ${token}\r\n`))
+  await once(stream, 'data')
+  for (let number = 1; number <= 20; number++) {
+    // Refused before its body came, it never closes its side.
+    const lingering = connect({
+      port,
+      host: '127.0.0.1',
+      localAddress: `127.0.4.${number}`,
+      allowHalfOpen: true,
+    })
+    t.teardown(() => lingering.destroy())
+    lingering.once('error', () => {})
+    lingering.write('POST /v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n{')
+    t.match(String((await once(lingering, 'data'))[0]), /^HTTP\/1\.1 4/, `${number}`)
+  }
+  t.ok(await isServed(t, port, '127.0.5.1'))
+  t.notOk(stream.destroyed)
   t.strictSame(faults, [])
 })
 
