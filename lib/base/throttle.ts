@@ -2,8 +2,8 @@ import type { Clock } from './clock.ts'
 
 /** A token bucket for each name: full at first, refilled evenly over a minute. Of several nodes each has its share of it. */
 export interface Throttle {
-  /** Takes one; gives 0, or the whole seconds after which there is one again. */
-  take(name: string): number
+  /** Takes one, or `count`; returns 0, or the whole seconds after which there are so many. More than a minute's tokens count as a minute's. */
+  take(name: string, count?: number): number
 }
 
 interface Bucket {
@@ -32,7 +32,7 @@ export function createThrottle(clock: Clock, perMinute: number, nodes = () => 1)
   }
 
   return {
-    take(name) {
+    take(name, count = 1) {
       const now = clock.monotonicMs()
       const most = share()
       const perMs = most / 60_000
@@ -44,11 +44,12 @@ export function createThrottle(clock: Clock, perMinute: number, nodes = () => 1)
       }
       bucket.tokens = Math.min(most, bucket.tokens + (now - bucket.at) * perMs)
       bucket.at = now
-      if (bucket.tokens >= 1 - rounding) {
-        bucket.tokens -= 1
+      const asked = Math.min(count, most)
+      if (bucket.tokens >= asked - rounding) {
+        bucket.tokens -= asked
         return 0
       }
-      return Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1000))
+      return Math.max(1, Math.ceil((asked - bucket.tokens) / perMs / 1000))
     },
   }
 }

@@ -45,6 +45,23 @@ export const shareSettings = {
     unit: 'messages a minute',
     description: 'The same for one block, a /24 of IPv4 or a /48 of IPv6 (450 4.7.1 above it; 0: no limit).',
   }),
+  bytes_per_minute_per_address: number({
+    default: 300_000_000,
+    local: 0,
+    minimum: 0,
+    maximum: 2_000_000_000,
+    unit: 'bytes a minute',
+    description:
+      'The most bytes of messages in a minute from one address, or one /64 of IPv6 (450 4.7.1 above it; 0: no limit). The size that MAIL announces counts before the message is sent. A message larger than this is accepted alone.',
+  }),
+  bytes_per_minute_per_block: number({
+    default: 1_500_000_000,
+    local: 0,
+    minimum: 0,
+    maximum: 2_000_000_000,
+    unit: 'bytes a minute',
+    description: 'The same for one block, a /24 of IPv4 or a /48 of IPv6 (450 4.7.1 above it; 0: no limit).',
+  }),
   trusted_networks: list('network', 0, {
     default: [],
     description:

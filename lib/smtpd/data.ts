@@ -1,6 +1,7 @@
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
+import { sizeOf } from '../blob/content.ts'
 import { receive } from '../core/inbound/receive.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import { openIntake } from '../core/mailbox/raws.ts'
@@ -9,6 +10,7 @@ import { type Session, tlsOf } from './session.ts'
 
 /**
  * Takes the bytes after DATA and hands the message to core. When this resolves, the message is stored.
+ * @param count takes the bytes from the peer's share of a minute
  * @throws Reply when the message is refused
  */
 export async function acceptData(
@@ -16,10 +18,12 @@ export async function acceptData(
   session: Session,
   smtp: SMTPServerSession,
   stream: SMTPServerDataStream,
+  count: (sizeBytes: number) => Promise<void> | void,
 ): Promise<void> {
   const intake = openIntake(app)
   try {
     const content = await takeBytes(app, session, intake, stream)
+    await count(sizeOf(content))
     const began = app.clock.monotonicMs()
     const { mailFrom } = smtp.envelope
     await receive(app, {

@@ -55,7 +55,14 @@ export type FromDoor =
   | { readonly stopped: true }
 
 /** All that a thread of sessions has done by the main thread. */
-export type DoorCalls = MainCalls & SubmissionCalls & { takeMessage(address: string): Promise<void> }
+export type DoorCalls = MainCalls &
+  SubmissionCalls & { takeMessage(of: OfPeer): Promise<void>; takeBytes(of: OfPeer): Promise<void> }
+
+/** Bytes of the peer at this address. */
+export interface OfPeer {
+  readonly address: string
+  readonly count: number
+}
 
 export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage' | 'held'> {
   readonly app: Pick<Networked, 'clock' | 'log' | 'meter' | 'storage' | 'hold'>

@@ -1,3 +1,4 @@
+import type { SMTPServerAddress } from 'smtp-server'
 import { limits } from '../base/limits.ts'
 import { reversedAddress } from '../base/network.ts'
 import { Reply } from '../base/reply.ts'
@@ -5,18 +6,23 @@ import { requireKnownSender } from '../core/inbound/greylist.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import { isRolePath, type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
 import { acceptData } from './data.ts'
-import { checkMail, checkRcpt } from './mail.ts'
+import { checkMail, checkRcpt, parameter } from './mail.ts'
 import type { Session } from './session.ts'
 import type { Steps } from './steps.ts'
 
+/** What a peer may bring in a minute, as `Shares` counts it. */
+export interface Rates {
+  takeMessage(address: string, sizeBytes: number): Promise<void> | void
+  takeBytes(address: string, count: number): Promise<void> | void
+}
+
 export interface IncomingParts {
   readonly receiver: Receiver
-  /** @throws Reply 450 4.7.1 when the peer has begun too many messages in a minute */
-  takeMessage(address: string): Promise<void> | void
+  readonly rates: Rates
 }
 
 /** Mail of strangers for the inboxes here: commands are checked, what they mean is core's. */
-export function incomingSteps({ receiver, takeMessage }: IncomingParts): Steps {
+export function incomingSteps({ receiver, rates }: IncomingParts): Steps {
   const { config, main } = receiver
 
   async function askLists({ remoteAddress, isTrusted }: Session): Promise<string | undefined> {
@@ -53,7 +59,7 @@ export function incomingSteps({ receiver, takeMessage }: IncomingParts): Steps {
     async mail(session, address, smtp) {
       checkMail(address, smtp)
       receiver.requireRoom()
-      if (!session.isTrusted) await takeMessage(session.remoteAddress)
+      if (!session.isTrusted) await rates.takeMessage(session.remoteAddress, announcedSize(address))
       session.dnsList ??= askLists(session)
       session.recipients = []
     },
@@ -74,8 +80,17 @@ export function incomingSteps({ receiver, takeMessage }: IncomingParts): Steps {
       }
     },
     async data(session, stream, smtp) {
-      await acceptData(receiver, session, smtp, stream)
+      const { mailFrom } = smtp.envelope
+      const announced = mailFrom === false ? 0 : announcedSize(mailFrom)
+      await acceptData(receiver, session, smtp, stream, sizeBytes => {
+        if (!session.isTrusted) return rates.takeBytes(session.remoteAddress, sizeBytes - announced)
+      })
       return undefined
     },
   }
+}
+
+/** The size that MAIL says (RFC 1870); 0 without one. */
+function announcedSize(address: SMTPServerAddress): number {
+  return Number(parameter(address, 'SIZE')) || 0
 }

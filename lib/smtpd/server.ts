@@ -10,7 +10,7 @@ import { createReceiver } from '../core/inbound/receiver.ts'
 import { createSubmissionDoor, submissionCalls } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { DoorName } from './door-name.ts'
-import { startDoorThread } from './door-thread.ts'
+import { type OfPeer, startDoorThread } from './door-thread.ts'
 import { findCrowd } from './give-way.ts'
 import { createSessions, type SessionBounds } from './sessions.ts'
 import { createShares } from './shares.ts'
@@ -73,15 +73,23 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   )
   const listeners: Server[] = []
   let madeRoomMs = Number.NEGATIVE_INFINITY
-  const takeMessage = async (address: string) => shares.takeMessage(address)
+  const rates = {
+    takeMessage: async (address: string, sizeBytes: number) => shares.takeMessage(address, sizeBytes),
+    takeBytes: async (address: string, count: number) => shares.takeBytes(address, count),
+  }
   const ended = (id: string) => {
     places.get(id)?.release()
     places.delete(id)
   }
   const submission = createSubmissionDoor(app, throttles)
   const receiver = createReceiver(app)
-  const own = createSessions({ ...bounds, receiver, submission, certificates, takeMessage, ended })
-  const calls = { ...createMainCalls(app), ...submissionCalls(submission), takeMessage }
+  const own = createSessions({ ...bounds, receiver, submission, certificates, rates, ended })
+  const calls = {
+    ...createMainCalls(app),
+    ...submissionCalls(submission),
+    takeMessage: ({ address, count }: OfPeer) => rates.takeMessage(address, count),
+    takeBytes: ({ address, count }: OfPeer) => rates.takeBytes(address, count),
+  }
   const times = { sessionsEach: threadSessions, timeoutMs: threadTimeoutMs, idleMs: threadIdleMs }
   const start = startDoorThread
   const sessions =

@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 import type { DoorName } from './door-name.ts'
 import { findWhoGivesWay, type GivesWay } from './give-way.ts'
-import { incomingSteps } from './incoming.ts'
+import { incomingSteps, type Rates } from './incoming.ts'
 import { refusalOf, refuse } from './refusal.ts'
 import type { Session } from './session.ts'
 import type { Steps } from './steps.ts'
@@ -41,8 +41,7 @@ export interface SessionsParts extends SessionBounds {
   readonly receiver: Receiver
   readonly submission: SubmissionDoor
   readonly certificates: CertificateSet
-  /** @throws Reply 450 4.7.1 when the peer has begun too many messages in a minute */
-  takeMessage(address: string): Promise<void> | void
+  readonly rates: Rates
   /** Called once with the id of each connection that has ended. */
   ended(id: string): void
 }

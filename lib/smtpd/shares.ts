@@ -14,6 +14,8 @@ export interface ShareLimits {
   readonly connections_per_minute_per_block: number
   readonly messages_per_minute_per_address: number
   readonly messages_per_minute_per_block: number
+  readonly bytes_per_minute_per_address: number
+  readonly bytes_per_minute_per_block: number
   readonly trusted_networks: readonly string[]
 }
 
@@ -24,8 +26,10 @@ export interface ShareLimits {
 export interface Shares {
   /** Takes a place for a connection; or says why there is none, with which of the shares it is in a word as the reason. */
   connect(address: string): { release(): void } | Reply
-  /** @throws Reply 450 4.7.1 when the peer has begun too many messages in a minute */
-  takeMessage(address: string): void
+  /** @param sizeBytes what MAIL says of it @throws Reply 450 4.7.1 when the peer has begun too many messages, or brought too many bytes, in a minute */
+  takeMessage(address: string, sizeBytes: number): void
+  /** Counts the bytes that came above the size that was said. @throws Reply 450 4.7.1 */
+  takeBytes(address: string, count: number): void
   /** Whether the operator trusts the address: then its rates are not counted. */
   isTrusted(address: string): boolean
 }
@@ -47,6 +51,18 @@ export function createShares(limits: ShareLimits, clock: Clock): Shares {
     limits.messages_per_minute_per_block,
     clock,
   )
+  const bytes = createRates(limits.bytes_per_minute_per_address, limits.bytes_per_minute_per_block, clock)
+
+  function takeBytes(address: string, count: number): void {
+    if (count <= 0 || isTrusted(address) || bytes.take(address, count)) return
+    throw new Reply(
+      450,
+      '4.7.1',
+      'Too many bytes from your address in a minute; try again later',
+      'too many bytes in a minute',
+    )
+  }
+
   return {
     isTrusted,
     connect(address) {
@@ -69,20 +85,27 @@ export function createShares(limits: ShareLimits, clock: Clock): Shares {
       release()
       return new Reply(421, '4.7.0', 'Too many connections from your address', 'address')
     },
-    takeMessage(address) {
-      if (isTrusted(address) || messages.take(address)) return
-      throw new Reply(
-        450,
-        '4.7.1',
-        'Too many messages from your address in a minute; try again later',
-        'too many messages in a minute',
-      )
+    takeMessage(address, sizeBytes) {
+      if (!isTrusted(address) && !messages.take(address)) {
+        throw new Reply(
+          450,
+          '4.7.1',
+          'Too many messages from your address in a minute; try again later',
+          'too many messages in a minute',
+        )
+      }
+      takeBytes(address, sizeBytes)
     },
+    takeBytes,
   }
 }
 
 /** So many a minute for each address, and for each block; as many at once as in a minute. */
-function createRates(perAddress: number, perBlock: number, clock: Clock): { take(address: string): boolean } {
+function createRates(
+  perAddress: number,
+  perBlock: number,
+  clock: Clock,
+): { take(address: string, count?: number): boolean } {
   const throttles = [
     { limit: perAddress, groupOf: networkOf },
     { limit: perBlock, groupOf: blockOf },
@@ -90,6 +113,7 @@ function createRates(perAddress: number, perBlock: number, clock: Clock): { take
     .filter(({ limit }) => limit > 0)
     .map(({ limit, groupOf }) => ({ groupOf, throttle: createThrottle(clock, limit) }))
   return {
-    take: address => throttles.every(({ groupOf, throttle }) => throttle.take(groupOf(address)) === 0),
+    take: (address, count) =>
+      throttles.every(({ groupOf, throttle }) => throttle.take(groupOf(address), count) === 0),
   }
 }

@@ -38,8 +38,9 @@ const { receiver, follow, close } = await openReceiver({
   storage,
   held,
 })
-const { messages_per_minute_per_address, messages_per_minute_per_block } = config.smtp
-const isCounted = messages_per_minute_per_address + messages_per_minute_per_block > 0
+const { smtp } = config
+const areBytesCounted = smtp.bytes_per_minute_per_address + smtp.bytes_per_minute_per_block > 0
+const areMessagesCounted = smtp.messages_per_minute_per_address + smtp.messages_per_minute_per_block > 0
 /** While there are sessions. */
 let rest: (() => void) | undefined
 const tellEnded = createOutbox<string>(ended => post({ ended }))
@@ -48,7 +49,14 @@ const sessions = createSessions({
   receiver,
   submission: callSubmissionDoor(call),
   certificates: createCertificateSet(pairs),
-  takeMessage: isCounted ? address => call('takeMessage', address) : () => {},
+  rates: {
+    takeMessage(address, count) {
+      if (areMessagesCounted || areBytesCounted) return call('takeMessage', { address, count })
+    },
+    takeBytes(address, count) {
+      if (areBytesCounted && count > 0) return call('takeBytes', { address, count })
+    },
+  },
   ended(id) {
     tellEnded(id)
     if (sessions.size > 0) return

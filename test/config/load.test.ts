@@ -59,6 +59,8 @@ t.test('a file with what is required alone has the defaults', async t => {
       connections_per_minute_per_block: 600,
       messages_per_minute_per_address: 600,
       messages_per_minute_per_block: 1800,
+      bytes_per_minute_per_address: 300_000_000,
+      bytes_per_minute_per_block: 1_500_000_000,
       trusted_networks: [],
       greeting_delay: 0,
       session_timeout: '30m',

@@ -230,7 +230,7 @@ t.test('whose message ended since he was found keeps his place until its reply',
     sessionTimeoutMs: 60_000,
     dataTimeoutMs: 60_000,
     maxMessages: 9,
-    takeMessage() {},
+    rates: { takeMessage() {}, takeBytes() {} },
     ended() {},
   })
   // Here the test says who was found, and when it is told to his session: in between his message may come to its end.

@@ -93,6 +93,40 @@ t.test('messages a minute, in one session or in many', async t => {
   t.equal((await messages()).length, 13)
 })
 
+t.test('bytes a minute: the size that MAIL announces, and the bytes that come above it', async t => {
+  const { port, inbox, messages } = await openDoor(t, {
+    clock: standing,
+    smtp: 'bytes_per_minute_per_address = 20000\nbytes_per_minute_per_block = 30000\ntrusted_networks = ["127.0.9.0/24"]',
+  })
+  await inbox('ann')
+  const send = async (address: string, sizeBytes: number, announced?: number) => {
+    const dialog = await greetedDialog(port, address)
+    const size = announced === undefined ? '' : ` SIZE=${announced}`
+    const mail = await dialog.say(`MAIL FROM:<bob@example.net>${size}`)
+    if (mail.code !== 250) return `MAIL ${mail.text.slice(0, 9)}`
+    await dialog.say('RCPT TO:<ann@ours.example>')
+    await dialog.say('DATA')
+    const head = 'Subject: x\r\n\r\n'
+    const end = await dialog.data(head + 'yyyyyyyy\r\n'.repeat(Math.ceil((sizeBytes - head.length) / 10)))
+    await dialog.say('QUIT')
+    return end.text.slice(0, 9)
+  }
+  t.equal(await send('127.0.0.1', 9000, 9000), '250 2.6.0')
+  t.equal(await send('127.0.0.1', 9000), '250 2.6.0', 'without a size it is counted when it is there')
+  t.equal(await send('127.0.0.1', 9000, 9000), 'MAIL 450 4.7.1')
+  t.equal(await send('127.0.0.1', 9000, 10), '450 4.7.1', 'whatever was announced')
+  t.equal(await send('127.0.0.1', 100), '250 2.6.0', 'a small one has room')
+  t.equal(await send('127.0.0.2', 9000, 9000), '250 2.6.0')
+  t.equal(await send('127.0.0.3', 9000, 9000), 'MAIL 450 4.7.1', 'the block has had its bytes')
+  t.equal(
+    await send('127.0.1.1', 50_000, 50_020),
+    '250 2.6.0',
+    'one that is larger than a minute is let in alone',
+  )
+  t.equal(await send('127.0.9.1', 90_000), '250 2.6.0')
+  t.equal((await messages()).length, 6)
+})
+
 const unbounded = {
   max_connections: 1000,
   max_connections_per_address: 1000,
@@ -101,6 +135,8 @@ const unbounded = {
   connections_per_minute_per_block: 0,
   messages_per_minute_per_address: 0,
   messages_per_minute_per_block: 0,
+  bytes_per_minute_per_address: 0,
+  bytes_per_minute_per_block: 0,
   trusted_networks: [],
 }
 
@@ -132,5 +168,5 @@ t.test('a minute later there is room again', async t => {
     [1, 2, 3].map(() => isLetIn('2001:db8::1')),
     [true, true, false],
   )
-  for (let count = 0; count < 5000; count++) shares.takeMessage('2001:db8::1')
+  for (let count = 0; count < 5000; count++) shares.takeMessage('2001:db8::1', 1e9)
 })
