@@ -141,15 +141,16 @@ export const messageOperations: readonly Operation[] = [
     method: 'get',
     path: '/v1/messages/{id}/raw',
     tag: 'Messages',
-    summary: 'The original message, byte for byte as it crossed the wire.',
-    description: 'For what the fields of a message do not show: headers, signatures, its MIME structure.',
+    summary: 'Download the original message as it crossed the wire.',
+    description:
+      "Returns the headers, signatures and MIME structure that the fields of a message do not show. Only Authentication-Results fields that came from outside in this server's name are left out.",
     access: 'inbox',
     query: shape({
       trace: Type.Optional(
         Type.Boolean({
           default: false,
           description:
-            "Inbound: with true, below the fields that this server adds when mail comes (Return-Path, Authentication-Results, Received), and without Authentication-Results that came from outside in this server's name.",
+            'Whether an inbound message begins with the fields that this server added on arrival (Return-Path, Authentication-Results, Received).',
         }),
       ),
     }),

@@ -6,7 +6,7 @@ import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { DiskFailed, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { BlobFile } from '../../blob/blobs.ts'
-import { type Content, openContent, sizeOf } from '../../blob/content.ts'
+import type { Content } from '../../blob/content.ts'
 import { createIntake, type Intake } from '../../blob/intake.ts'
 import { listNodes } from '../../store/nodes.ts'
 import { findRaw, hasMessages, isFileUsed } from '../../store/raws.ts'
@@ -142,7 +142,8 @@ export async function rawOf(app: App, row: MessageRow): Promise<Content> {
 }
 
 /**
- * The original message, byte for byte as it crossed the wire; with its trace, below what we found when it came.
+ * The original message, without results of authentication that came from outside in our name: a reader would believe them. With
+ * its trace, below our own results.
  * @throws Problem `not_found`
  */
 export async function openRaw(
@@ -153,7 +154,6 @@ export async function openRaw(
 ): Promise<{ sizeBytes: number; content: Readable }> {
   const message = await getMessageRow(app.store.read, caller, id)
   const original = await rawOf(app, message)
-  if (!withTrace) return { sizeBytes: sizeOf(original), content: openContent(original) }
-  const traced = await traceContent(message.trace, original, app.config.hostname)
+  const traced = await traceContent(withTrace ? message.trace : '', original, app.config.hostname)
   return { sizeBytes: traced.sizeBytes, content: traced.open() }
 }

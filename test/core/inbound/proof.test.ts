@@ -441,7 +441,9 @@ t.test('our results stand above it, and none that came from outside do', async t
       /^Return-Path: <x@evil\.example>\r\nAuthentication-Results: mail\.ours\.example;\r\n\tdkim=none;\r\n\tspf=pass smtp\.mailfrom=evil\.example;\r\n\tdmarc=pass header\.from=evil\.example;\r\n\tarc=none smtp\.remote-ip="127\.0\.0\.1"\r\nReceived: /,
     )
     const plain = await openRaw(app, operator, message.id, { withTrace: false })
-    t.equal(Buffer.concat(await plain.content.toArray()).toString(), content)
+    const plainBytes = Buffer.concat(await plain.content.toArray())
+    t.equal(plainBytes.length, plain.sizeBytes)
+    t.equal(plainBytes.toString(), letter('x@evil.example', others, body), 'also without our own above it')
   }
 })
 
