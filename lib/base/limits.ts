@@ -488,6 +488,9 @@ export const limits = {
    * reading one may allocate beside the heap.
    */
   attachmentTextLength: 500_000,
+  /** Levels of XML inside one another, and attributes of an element: more than any office program writes. */
+  markupDepth: 256,
+  markupAttributes: 256,
   parsedTextLength: 4_000,
   parsedTexts: 100,
   archiveEntries: 10_000,

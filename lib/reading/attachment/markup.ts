@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { Parser } from 'htmlparser2'
+import { limits } from '../../base/limits.ts'
 import type { Archive } from './archive.ts'
 
 /** What is told of XML as it comes: names without their prefix. */
@@ -11,13 +12,28 @@ export interface MarkupSink {
   isDone?(): boolean
 }
 
-/** Reads an XML file of an archive, in a time that grows with it; one that is not there says nothing. */
+/**
+ * Reads an XML file of an archive, in a time that grows with it; one that is not there says nothing.
+ * @throws when elements are nested too deeply, or one has too many attributes: the parser needs time for each level
+ */
 export async function readMarkup(archive: Archive, name: string, sink: MarkupSink): Promise<void> {
+  let depth = 0
+  let attributeCount = 0
   const parser = new Parser(
     {
+      onopentagname() {
+        attributeCount = 0
+        if (++depth > limits.markupDepth) throw new Error('its elements are nested too deeply')
+      },
+      onattribute() {
+        if (++attributeCount > limits.markupAttributes) throw new Error('an element has too many attributes')
+      },
       onopentag: (tag, attributes) => sink.open?.(localName(tag), attributes),
       ontext: text => sink.text?.(text),
-      onclosetag: tag => sink.close?.(localName(tag)),
+      onclosetag(tag) {
+        depth--
+        sink.close?.(localName(tag))
+      },
     },
     // No entities but those of XML itself and of characters: what a DOCTYPE declares is not read.
     { xmlMode: true, decodeEntities: true },

@@ -15,7 +15,7 @@ export interface TextReader {
    * @throws Problem `unavailable` when too much waits, or for too long; what reading the file of the bytes throws
    */
   read(request: TextRequest, party: string): Promise<ExtractedText | undefined>
-  /** Ends the thread; what it is reading comes to nothing. */
+  /** Ends the threads; what they are reading comes to nothing. */
   stop(): Promise<void>
 }
 
@@ -41,73 +41,92 @@ interface Task {
 
 const mebibyte = 1024 * 1024
 
+const threadCount = 2
+
+/** A thread, from its first attachment until it rests. */
+interface Seat {
+  worker: Worker | undefined
+  current: Task | undefined
+  resting: NodeJS.Timeout | undefined
+}
+
 /**
- * One thread that reads one attachment at a time: who asks waits, and mail does not, for it is read elsewhere
- * (lib/reading/pool.ts). An attachment that ends it, or is late, is not tried again.
+ * Two threads that read one attachment each, of two parties: one party with slow attachments does not hold up the others. Mail is
+ * read elsewhere (lib/reading/pool.ts). An attachment that ends its thread, or is late, is not tried again.
  */
 export function createTextReader(options: TextReaderOptions): TextReader {
   const turns = createTurns<Task>()
   const waiting = new Map<string, number>()
   let count = 0
-  let current: Task | undefined
-  let worker: Worker | undefined
-  let resting: NodeJS.Timeout | undefined
+  const seats = Array.from(
+    { length: threadCount },
+    (): Seat => ({ worker: undefined, current: undefined, resting: undefined }),
+  )
   let isStopped = false
 
-  function start(): Worker {
+  function start(seat: Seat): Worker {
     const started = new Worker(threadEntry('reading/attachment/worker'), {
       name: 'attachments',
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(options.heapBytes / mebibyte) },
     })
     started.on('message', (answer: TextAnswer) => {
-      if (worker === started) answered(answer)
+      if (seat.worker === started) answered(seat, answer)
     })
     // What broke it is told by its end.
     started.on('error', () => {})
     started.on('exit', () => {
-      if (worker !== started) return
-      worker = undefined
-      end(task => task.resolve({ extractionMethod: 'error', text: null }))
+      if (seat.worker !== started) return
+      seat.worker = undefined
+      end(seat, task => task.resolve({ extractionMethod: 'error', text: null }))
     })
     return started
   }
 
-  function answered(answer: TextAnswer): void {
+  function answered(seat: Seat, answer: TextAnswer): void {
+    const { current } = seat
     if (answer.kind === 'begun') {
-      if (current) current.timer = setTimeout(() => worker?.terminate(), options.timeoutMs)
-    } else if (answer.kind === 'read') end(task => task.resolve(answer.extracted))
-    else end(task => task.reject(answer.error))
+      if (current) current.timer = setTimeout(() => seat.worker?.terminate(), options.timeoutMs)
+    } else if (answer.kind === 'read') end(seat, task => task.resolve(answer.extracted))
+    else end(seat, task => task.reject(answer.error))
   }
 
-  function end(settle: (task: Task) => void): void {
-    const task = current
+  function end(seat: Seat, settle: (task: Task) => void): void {
+    const task = seat.current
     if (!task) return
     clearTimeout(task.timer)
-    current = undefined
+    seat.current = undefined
     settle(task)
     next()
+    if (seat.current) return
+    seat.worker?.unref()
+    clearTimeout(seat.resting)
+    seat.resting = setTimeout(() => rest(seat), options.idleMs).unref()
   }
 
   function next(): void {
-    if (current || isStopped) return
-    current = turns.take(() => true)
-    clearTimeout(resting)
-    if (!current) {
-      worker?.unref()
-      resting = setTimeout(rest, options.idleMs).unref()
-      return
+    if (isStopped) return
+    // One that has its thread already first.
+    for (const seat of seats.toSorted((a, b) => Number(!a.worker) - Number(!b.worker))) {
+      if (seat.current) continue
+      const task = turns.take(({ party }) => !seats.some(({ current }) => current?.party === party))
+      if (task) begin(seat, task)
     }
-    leave(current)
-    worker ??= start()
-    worker.ref()
-    const { content, index } = current.request
-    worker.postMessage({ content: crossing(content), index } satisfies TextRequest)
   }
 
-  function rest(): void {
-    const idle = worker
+  function begin(seat: Seat, task: Task): void {
+    seat.current = task
+    clearTimeout(seat.resting)
+    leave(task)
+    seat.worker ??= start(seat)
+    seat.worker.ref()
+    const { content, index } = task.request
+    seat.worker.postMessage({ content: crossing(content), index } satisfies TextRequest)
+  }
+
+  function rest(seat: Seat): void {
+    const idle = seat.worker
     // What comes while it ends is for another thread: with this one it would come to nothing.
-    worker = undefined
+    seat.worker = undefined
     void idle?.terminate()
   }
 
@@ -138,18 +157,20 @@ export function createTextReader(options: TextReaderOptions): TextReader {
     },
     async stop() {
       isStopped = true
-      clearTimeout(resting)
       for (let task = turns.take(() => true); task; task = turns.take(() => true)) {
         leave(task)
         task.reject(tooMuch())
       }
-      const { timer, reject } = current ?? {}
-      clearTimeout(timer)
-      current = undefined
-      reject?.(tooMuch())
-      const ending = worker
-      worker = undefined
-      await ending?.terminate()
+      const endings = seats.map(seat => {
+        clearTimeout(seat.resting)
+        clearTimeout(seat.current?.timer)
+        seat.current?.reject(tooMuch())
+        seat.current = undefined
+        const ending = seat.worker
+        seat.worker = undefined
+        return ending?.terminate()
+      })
+      await Promise.all(endings)
     },
   }
 }

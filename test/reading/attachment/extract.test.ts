@@ -150,8 +150,17 @@ t.test('what is broken or hostile is an error, and what comes after it is read',
   const entities = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><d><t>&b;</t></d>'
   const declared = (await read('e.docx', zipOf([['word/document.xml', Buffer.from(entities)]])))!
   t.notMatch(declared.text, 'aaaa', 'what a DOCTYPE declares is not read')
-  const deep = `${'<p>'.repeat(100_000)}<t>x</t>`
-  t.equal((await read('d.docx', zipOf([['word/document.xml', Buffer.from(deep)]])))?.text, 'x')
+  const document = (xml: string) => read('d.docx', zipOf([['word/document.xml', Buffer.from(xml)]]))
+  const refused = { extractionMethod: 'error', text: null }
+  t.equal((await document(`${'<p>'.repeat(200)}<t>x</t>`))?.text, 'x')
+  t.strictSame(await document(`<t>x</t>${'<p>'.repeat(100_000)}`), refused, 'too many levels')
+  const attributes = Array.from({ length: 1000 }, (_, at) => `a${at}="" `).join('')
+  t.strictSame(await document(`<t>x</t><p ${attributes}>`), refused, 'too many attributes')
+  t.equal(
+    (await document(`<d>${'<p></p>'.repeat(1000)}<t>x</t></d>`))?.text,
+    'x',
+    'one after the other are no levels',
+  )
   t.equal(process.resourceUsage().maxRSS < 1_500_000, true, 'all of it within memory')
 })
 
@@ -185,6 +194,16 @@ t.test('who waits for too long is refused, and so are all when it stops', async 
   const refused = Promise.all(all.map(one => t.rejects(one, unavailable)))
   await stopped.stop()
   await refused
+})
+
+t.test('slow attachments of one party do not hold up another', async t => {
+  const made = reader()
+  const slow = [1, 2].map(() => read('late.pdf', endless, undefined, made))
+  const ended = Promise.all(slow.map(one => t.rejects(one, unavailable)))
+  const content = { kind: 'memory', bytes: messageWith('a.txt', Buffer.from('x'), 'text/plain') } as const
+  t.strictSame(await made.read({ content, index: 0 }, 'another'), good)
+  await made.stop()
+  await ended
 })
 
 /** Threads that read attachments, as they are started. */
