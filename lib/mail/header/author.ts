@@ -12,6 +12,7 @@ export type Author =
 
 /** What no field holds, and what some readers take for the end of a line. */
 const control = /[^\P{Cc}\t]|[\u2028\u2029]/u
+const controls = new RegExp(control, 'gu')
 
 /**
  * Reads the author out of From (RFC 5322 §3.6.2). Anything that two readers might read in two ways is a fault, though one
@@ -38,13 +39,15 @@ const aroundAddresses = /[\s\p{Cc}<>()[\],;:"\\]+/u
 
 /**
  * Whom a header names as its author, in whatever reading: where it is not sure, each mailbox of each From field, those of groups too, and
- * each word with an @. Who is kept away must not be let in by standing beside another.
+ * each word with an @. A blocked sender must not get in next to another address, nor with a control character inside their own,
+ * which most readers do not show.
  * @param author as `readAuthor` found it in this header
  */
 export function namedAuthors(header: Header, author: Author): string[] {
   if ('mailbox' in author) return [author.mailbox.address]
   const fields = header.fields.filter(field => field.lowerName === 'from')
-  const named = fields.flatMap(({ value }) => [
+  const values = new Set(fields.flatMap(({ value }) => [value, value.replace(controls, '')]))
+  const named = [...values].flatMap(value => [
     ...mailboxes(readAddressList(value)).map(({ address }) => address),
     ...value.split(aroundAddresses).flatMap(word => (word.includes('@') ? [word, withoutRoot(word)] : [])),
   ])

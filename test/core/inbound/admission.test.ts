@@ -141,6 +141,9 @@ t.test('no writing of From passes an allow rule as two people', async t => {
     'From: \x1b$B<a@evil.com>\x1b(B <boss@trusted.com>',
     'From: boss@trusted.com.',
     'From: a@xn--trusted-oka.com',
+    'From: boss\x01@trusted.com',
+    'From: bo\x7fss@trus\x0bted.com',
+    'From: Boss <boss@trusted.com\u2028>',
     'Subject: none',
   ]
   const send = async (lines: string, name: string) => {
@@ -158,7 +161,7 @@ t.test('no writing of From passes an allow rule as two people', async t => {
     'none is allowed',
   )
   // In these nobody is named, or another than who is blocked: an encoded word is never an address, and what stands behind two @ is none.
-  const harmless = [0, 1, 2, 12, 15, 16].map(at => forged[at])
+  const harmless = [0, 1, 2, 12, 15, 19].map(at => forged[at])
   const wholes = await Promise.all(kept.map(one => raw(one)))
   t.strictSame(
     wholes.map(whole => forged.find(lines => whole.includes(`${lines}\r\nX: to bea`))),
