@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
+import { isIP } from 'node:net'
 import { escapeHtml } from '../base/escape-html.ts'
 import { findFirstInbox } from '../core/account/first-inbox.ts'
 import type { App } from '../core/app/app.ts'
 import type { Page, PageAnswer } from './page.ts'
+import { plainPage } from './plain-page.ts'
 
 /** Contrast of every text against what it stands on is 7:1 or more, in light and dark. */
 const style = `
@@ -36,7 +38,26 @@ const allows = `style-src 'sha256-${hash('sha256', style, 'base64')}'`
 export const homePage: Page = {
   method: 'get',
   path: '/',
-  handle: async ({ app }) => page(app, (await findFirstInbox(app))?.address),
+  async handle({ app, host }) {
+    const inbox = (await findFirstInbox(app))?.address
+    return inbox === undefined || isOwnName(app, host) ? page(app, inbox) : wrongName(app)
+  },
+}
+
+/** A page of another site whose name leads to this machine (DNS rebinding) must not read the inbox. An address is no such name. */
+function isOwnName({ baseUrl, config }: App, host: string): boolean {
+  const names = ['localhost', config.hostname, config.account_domain, new URL(baseUrl).hostname]
+  return names.includes(host) || isIP(host.replace(/^\[|\]$/g, '')) > 0
+}
+
+function wrongName({ baseUrl, config }: App): PageAnswer {
+  const url = escapeHtml(baseUrl)
+  return plainPage({
+    status: 421,
+    title: 'This server does not have that name',
+    body: `<p>The Host header of the request names another server. Open <a href="${url}">${url}</a>.</p>`,
+    footer: `<p>${escapeHtml(config.hostname)} runs mailboxd.</p>`,
+  })
 }
 
 function page(app: App, inbox: string | undefined): PageAnswer {

@@ -1,3 +1,5 @@
+import { get } from 'node:http'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { startApi } from '../support/api-app.ts'
@@ -27,6 +29,41 @@ t.test('the page at /', async t => {
     const linked = await fetch(new URL(path!, `${baseUrl}/`))
     t.equal(linked.status, 200, path!)
     await linked.arrayBuffer()
+  }
+  t.strictSame(faults, [])
+})
+
+t.test('in local mode the page at / is for the names of this server alone', async t => {
+  const { port, api, baseUrl, faults } = await startApi(t, { ...local, name: 'mailboxd.localhost' })
+  const askAs = (host: string) =>
+    new Promise<{ status: number | undefined; page: string }>((resolve, reject) => {
+      const asked = get({ port, host: '127.0.0.1', headers: { Host: host } }, answer =>
+        text(answer).then(page => resolve({ status: answer.statusCode, page }), reject),
+      )
+      asked.once('error', reject)
+    })
+  await api.post('/v1/inboxes', { mailboxName: 'hello' })
+  for (const host of [
+    'localhost',
+    `127.0.0.1:${port}`,
+    '[::1]',
+    'mailboxd.localhost',
+    new URL(baseUrl).host,
+  ]) {
+    const { status, page } = await askAs(host)
+    t.equal(status, 200, host)
+    t.match(page, 'hello@', host)
+  }
+  for (const host of [
+    'rebind.evil.example',
+    `rebind.evil.example:${port}`,
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+  ]) {
+    const { status, page } = await askAs(host)
+    t.equal(status, 421, host)
+    t.notMatch(page, 'hello@', host)
+    t.match(page, baseUrl)
   }
   t.strictSame(faults, [])
 })

@@ -53,6 +53,8 @@ export interface ApiSettings {
   readonly dns?: string
   /** More TOML of [http]; unless said, one address may have as many connections as all. */
   readonly http?: string
+  /** The name of the server and of its account, as local mode has it; without it the server has two names of example domains. */
+  readonly name?: string
   /** TOML above the first table. */
   readonly top?: string
   /** More TOML. */
@@ -102,8 +104,8 @@ async function open(
   tokenBefore: string | undefined,
 ): Promise<ApiApp> {
   const config = parseConfig(
-    `hostname = "mail.ours.example"
-account_domain = "ours.example"
+    `hostname = "${settings.name ?? 'mail.ours.example'}"
+account_domain = "${settings.name ?? 'ours.example'}"
 ${settings.top ?? ''}
 data_dir = "${join(dir, 'data')}"
 [http]
