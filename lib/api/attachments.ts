@@ -45,7 +45,7 @@ export const attachmentOperations: readonly Operation[] = [
       const { row, index, url } = await findAttachmentByName(app, caller, params.messageId!, named)
       const accept = header('accept') ?? '*/*'
       if (/\bapplication\/json\b/i.test(accept) && !accept.includes('*/*')) return new Redirect(url)
-      const unsigned = { messageId: row.id, index, expires: undefined, signature: undefined }
+      const unsigned = { messageId: row.id, index, expires: undefined, key: undefined, signature: undefined }
       return downloadOf(await openMessageAttachment(app, caller, unsigned))
     },
   }),
@@ -74,13 +74,19 @@ export const attachmentOperations: readonly Operation[] = [
     summary:
       "An attachment's bytes, by a signed URL of the last hour or with a key that reaches the message.",
     description:
-      'The `url` of an attachment leads here and needs no key for an hour. With a key the address is good at any time. What is served is for saving, never shown in a browser as a page of this server.',
+      'The `url` of an attachment leads here and needs no key for an hour, or until the API key that fetched it is revoked. With a key the address is good at any time. What is served is for saving, never shown in a browser as a page of this server.',
     access: 'anyone',
     query: shape({
       expires: Type.Optional(
         Type.String({
           description:
             'Of a signed URL: the Unix second until which it is good; it stands in the `url` of the attachment.',
+        }),
+      ),
+      key: Type.Optional(
+        Type.String({
+          description:
+            'Of a signed URL: the id of the API key that it was made for. Revoking the key ends the URL.',
         }),
       ),
       signature: Type.Optional(
@@ -97,6 +103,7 @@ export const attachmentOperations: readonly Operation[] = [
         messageId: params.messageId!,
         index: /^\d{1,4}$/.test(params.index!) ? Number(params.index) : -1,
         expires: query.expires,
+        key: query.key,
         signature: query.signature,
       }
       const attachment =

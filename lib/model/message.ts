@@ -138,7 +138,7 @@ const Attachment = named('Attachment', 'A file that came or went with a message.
   sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is, in bytes.', examples: [18] }),
   url: Type.String({
     format: 'uri',
-    description: 'A download URL that is good for one hour.',
+    description: 'A download URL that is good for one hour, or until the API key that fetched it is revoked.',
     examples: [
       'https://mail.example.com/v1/attachments/019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18/0/report.txt?expires=1795257000000&signature=5d41402a',
     ],

@@ -41,7 +41,10 @@ t.test('attachments by message and name', async t => {
   const redirect = await fetched(path('a b.txt'), 'application/json')
   t.equal(redirect.status, 302)
   const signed = redirect.headers.get('location')!
-  t.match(signed, new RegExp(`^${baseUrl}/v1/attachments/${message}/0/a%20b.txt\\?expires=\\d+&signature=`))
+  t.match(
+    signed,
+    new RegExp(`^${baseUrl}/v1/attachments/${message}/0/a%20b.txt\\?expires=\\d+&key=[\\w-]{36}&signature=`),
+  )
   t.equal(await (await fetch(signed)).text(), 'first', 'it needs no key')
 
   t.equal((await api.get(path('twice.csv'))).bytes.toString(), 'one', 'the first of that name')
@@ -91,6 +94,32 @@ t.test('attachments by message and name', async t => {
   t.equal((await api.get(`${path('invoice.pdf')}/text`)).status, 404)
   t.strictSame(await server.app.store.read.selectFrom('attachmentText').selectAll().execute(), [])
   t.strictSame(server.faults, [])
+})
+
+t.test('a signed URL ends with the key that fetched it', async t => {
+  const { api, apiWith, faults } = await startApi(t)
+  const { id } = (await api.post('/v1/inboxes', {})).body
+  const key = (await api.post(`/v1/inboxes/${id}/api-keys`, {})).body
+  const agent = apiWith(key.token)
+  const attachments = [file('a.txt', 'one', 'text/plain')]
+  const { messageId } = (
+    await agent.send(id, { to: 'bob@example.net', subject: 's', body: 'b', attachments })
+  ).body
+  const draft = await agent.post(`/v1/inboxes/${id}/drafts`, { attachments })
+  const message = (await agent.get(`/v1/messages/${messageId}`)).body
+  const urls: string[] = [message, draft.body].map(({ attachments: [one] }) => one.url)
+  const others: string[] = [(await api.get(`/v1/messages/${messageId}`)).body.attachments[0].url]
+  const statuses = (all: readonly string[]) => Promise.all(all.map(async url => (await fetch(url)).status))
+  t.strictSame(await statuses([...urls, ...others]), [200, 200, 200])
+  t.equal((await api.delete(`/v1/inboxes/${id}/api-keys/${key.id}`)).status, 204)
+  t.strictSame(await statuses(urls), [401, 401])
+  t.strictSame(
+    await statuses(urls.map(url => url.replace(/&key=[^&]*/, ''))),
+    [401, 401],
+    'nor without its name',
+  )
+  t.strictSame(await statuses(others), [200], 'the URL of another key stays')
+  t.strictSame(faults, [])
 })
 
 t.test('attachments of a draft have signed URLs, before and after it is sent', async t => {

@@ -25,9 +25,14 @@ import { findReply } from '../outbound/send.ts'
 import { partFaults } from '../outbound/send-faults.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
-async function present(app: Desk, db: Db, rows: readonly drafts.ListedDraftRow[]): Promise<Draft[]> {
+async function present(
+  app: Desk,
+  db: Db,
+  { keyId }: Caller,
+  rows: readonly drafts.ListedDraftRow[],
+): Promise<Draft[]> {
   if (rows.length === 0) return []
-  const urls = createUrlSigner(app, await signingSecret(app, db))
+  const urls = createUrlSigner(app, await signingSecret(app, db), keyId)
   const attachments = await drafts.listDraftAttachments(
     db,
     rows.map(row => row.id),
@@ -88,7 +93,7 @@ export async function getDraftRow(db: Db, caller: Caller, id: string): Promise<D
 
 export async function getDraft(app: Desk, caller: Caller, id: string): Promise<Draft> {
   const db = app.store.read
-  const [draft] = await present(app, db, [await getDraftRow(db, caller, id)])
+  const [draft] = await present(app, db, caller, [await getDraftRow(db, caller, id)])
   return draft!
 }
 
@@ -102,7 +107,7 @@ export async function listDrafts(
   const db = app.store.read
   const inbox = await getInboxRow(db, caller, inboxId)
   const { rows, total } = await drafts.listDrafts(db, inbox.id, page)
-  return { rows: await present(app, db, rows), total }
+  return { rows: await present(app, db, caller, rows), total }
 }
 
 /** @throws Problem `not_found`, `invalid_request`, `attachments_too_large`, `draft_limit_reached`, `too_many_recipients` */
@@ -140,7 +145,7 @@ export async function createDraft(
     derived: null,
     ...(await readFields(app, caller, inbox.id, request)),
   }
-  return writeKeeping(app, id, request, async (db, attachments) => {
+  return writeKeeping(app, caller, id, request, async (db, attachments) => {
     if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
@@ -156,7 +161,7 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
   const found = await getDraftRow(app.store.read, caller, id)
   if (found.status === 'sent') throw new Problem('draft_sent')
   const fields = await readFields(app, caller, found.inboxId, change)
-  return writeKeeping(app, found.id, change, async (db, attachments) => {
+  return writeKeeping(app, caller, found.id, change, async (db, attachments) => {
     const row = await getDraftRow(db, caller, found.id)
     const derived = await deriveFor(db, caller, { ...row, ...fields })
     const changes = { ...fields, derived, lastError: null, updatedAt: app.clock.now().toISOString() }
@@ -206,6 +211,7 @@ async function deleteRows(app: App, db: WriteDb, draftId: string): Promise<strin
  */
 async function writeKeeping(
   app: App,
+  caller: Caller,
   draftId: string,
   request: DraftChange,
   write: (db: WriteDb, attachments: readonly DraftAttachmentRow[]) => Promise<string[]>,
@@ -214,7 +220,7 @@ async function writeKeeping(
   const kept = attachments.map(attachment => attachment.id)
   const written = app.store.write(async db => {
     const gone = await write(db, attachments)
-    const [draft] = await present(app, db, [(await drafts.findDraft(db, draftId))!])
+    const [draft] = await present(app, db, caller, [(await drafts.findDraft(db, draftId))!])
     return { gone, draft: draft! }
   })
   const { gone, draft } = await written.catch(async error => {

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { inSlices } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
+import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
 import type { WholeMessage } from '../../store/tables.ts'
@@ -33,10 +34,10 @@ export function linkAttachments(row: Attached, urls: UrlSigner): LinkedAttachmen
   }))
 }
 
-/** The attachments of a message, with URLs that are good for an hour from now. */
+/** The attachments of a message for what no key asked for, with URLs that are good for an hour from now. */
 export async function listAttachments(app: Desk, row: Attached): Promise<LinkedAttachment[]> {
   if (row.attachments === '[]') return []
-  return linkAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
+  return linkAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read), null))
 }
 
 /** Most lists are empty, and a page has hundreds of them. */
@@ -54,6 +55,8 @@ export interface AttachmentUrl {
   readonly messageId: string
   readonly index: number
   readonly expires: string | undefined
+  /** The id of the key that it was made for. */
+  readonly key: string | undefined
   readonly signature: string | undefined
 }
 
@@ -63,11 +66,13 @@ export async function requireSigned(
   caller: Caller | undefined,
   url: AttachmentUrl,
 ): Promise<boolean> {
-  const isSigned = isSignedUrl(app, await signingSecret(app, app.store.read), url)
+  const db = app.store.read
+  const isOurs = isSignedUrl(app, await signingSecret(app, db), url)
+  const isSigned = isOurs && (url.key === undefined || (await filterActiveApiKeys(db, [url.key])).length > 0)
   if (isSigned || caller) return isSigned
   throw new Problem(
     'unauthorized',
-    'This URL is not signed, or its hour is over; fetch the message for a fresh one.',
+    'This URL is not signed, its hour is over, or its API key was revoked. Fetch the message for a new URL.',
   )
 }
 
@@ -86,7 +91,7 @@ export async function findAttachmentByName(
   const names = readList<StoredAttachment>(row.attachments).map(attachment => attachment.filename)
   const index = asked ?? names.indexOf(filename)
   if (names[index] !== filename) throw noSuchAttachment()
-  const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
+  const urls = createUrlSigner(app, await signingSecret(app, app.store.read), caller.keyId)
   return { row, index, url: urls.attachmentUrl(row.id, index, filename) }
 }
 

@@ -72,10 +72,14 @@ function listedTo({ headerTo, toAddr, direction, isCut }: ListedMessageRow): str
   return isCut && headerTo.length >= limits.listedTextLength ? addresses.slice(0, -1) : addresses
 }
 
-/** Rows as the API shows them, with URLs that are good for an hour from now. */
-export async function presentMessages(app: Desk, rows: readonly ListedMessageRow[]): Promise<Message[]> {
+/** Rows as the API shows them to a caller, with URLs that are good for an hour from now. */
+export async function presentMessages(
+  app: Desk,
+  { keyId }: Caller,
+  rows: readonly ListedMessageRow[],
+): Promise<Message[]> {
   if (rows.length === 0) return []
-  const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
+  const urls = createUrlSigner(app, await signingSecret(app, app.store.read), keyId)
   const attachmentsOf = await attachmentsPresenter(app, rows, urls)
   return Promise.all(rows.map(row => present(row, urls, attachmentsOf)))
 }
@@ -83,7 +87,7 @@ export async function presentMessages(app: Desk, rows: readonly ListedMessageRow
 export async function getMessage(app: Desk, caller: Caller, id: string): Promise<Message> {
   const db = app.store.read
   await takeTurnIfLarge(db, id)
-  const [message] = await presentMessages(app, [await getWholeMessage(db, caller, id)])
+  const [message] = await presentMessages(app, caller, [await getWholeMessage(db, caller, id)])
   return message!
 }
 
@@ -104,7 +108,7 @@ export async function listInboxMessages(
   const { rows, total } = isSearch(filter)
     ? await findMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
     : await messages.listInboxMessages(db, inbox, filter, page)
-  return { rows: await presentMessages(app, rows), total }
+  return { rows: await presentMessages(app, caller, rows), total }
 }
 
 /** Of all inboxes that the caller reaches, newest first. @throws Problem `invalid_request` */
@@ -117,7 +121,7 @@ export async function listMessages(
   const db = app.store.read
   const known = isSearch(filter) ? undefined : await countMessages(db, caller, filter.direction)
   const { rows, total } = await findMessages(db, caller, readFilter(filter), page, known)
-  return { rows: await presentMessages(app, rows), total }
+  return { rows: await presentMessages(app, caller, rows), total }
 }
 
 /** The rows of what a search finds, as lists show them. Parameters as of `searchMessages`. */

@@ -75,7 +75,7 @@ export async function getThreadMessages(app: Desk, caller: Caller, id: string): 
     inboxId: row.inboxId,
     subject: row.subject,
     isRead: row.isRead === 1,
-    data: await presentMessages(app, rows),
+    data: await presentMessages(app, caller, rows),
   }
 }
 

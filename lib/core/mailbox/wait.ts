@@ -52,7 +52,7 @@ export async function waitForMessages(
     // Looked for after what comes is watched for, so that nothing comes in between.
     if (filter.after !== undefined) {
       const rows = await findThere(app, { podId: inbox.podId, inboxId: inbox.id }, filter, takes)
-      if (rows.length > 0) return { data: await presentMessages(app, rows) }
+      if (rows.length > 0) return { data: await presentMessages(app, caller, rows) }
     }
     return await waiter.arrived(timeoutMs)
   } finally {

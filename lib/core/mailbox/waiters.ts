@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
+import type { Message } from '../../model/message.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { type ListedMessageRow, newestFirst } from '../../store/listed-messages.ts'
 import { listInboundAfter, listNewestInbound, listShownMessages } from '../../store/messages.ts'
@@ -82,7 +83,9 @@ export function createWaiters(app: App): Waiters {
 
   /** Answers those to whom a message came, some of them in each turn of the event loop. */
   async function hand(rows: readonly ListedMessageRow[], places: readonly Place[]): Promise<void> {
-    const shown = new Map((await presentMessages(app, rows)).map(message => [message.id, message]))
+    // The URLs of attachments differ from key to key.
+    const haveUrls = rows.some(({ attachments }) => attachments !== '[]')
+    const shownTo = new Map<string | null, ReadonlyMap<string, Message>>()
     const answers = new Map<string, WaitAnswer>()
     let bytes = 0
     for (const [index, place] of places.entries()) {
@@ -94,7 +97,13 @@ export function createWaiters(app: App): Waiters {
       if (taken.length === 0) continue
       bytes += taken.reduce((sum, row) => sum + row.bodyText.length + row.bodyHtml.length, 0)
       const ids = taken.map(row => row.id)
-      const name = ids.join()
+      const { caller } = place.asked
+      const key = haveUrls ? caller.keyId : null
+      const shown =
+        shownTo.get(key) ??
+        new Map((await presentMessages(app, caller, rows)).map(message => [message.id, message]))
+      shownTo.set(key, shown)
+      const name = `${key} ${ids.join()}`
       const answer = answers.get(name) ?? { data: ids.map(id => shown.get(id)!) }
       answers.set(name, answer)
       place.answer(answer)

@@ -17,13 +17,14 @@ const at = (ms: number) =>
 function partsOf(url: string) {
   const { pathname, searchParams } = new URL(url)
   const [, , , messageId, index, name] = pathname.split('/')
-  const { expires, signature } = Object.fromEntries(searchParams)
-  return { messageId: messageId!, index: Number(index), name, expires, signature }
+  const { expires, key, signature } = Object.fromEntries(searchParams)
+  return { messageId: messageId!, index: Number(index), name, expires, key, signature }
 }
 
 t.test('the URL of an attachment is good for an hour, to the second, and for nothing else', async t => {
+  const keyId = id.replace(/1$/, '9')
   for (const ms of [Date.parse('2026-01-02T03:04:05.000Z'), Date.parse('2026-01-02T03:04:05.001Z'), 999]) {
-    const { name, ...url } = partsOf(createUrlSigner(at(ms), secret).attachmentUrl(id, 3, 'a b/ü.pdf'))
+    const { name, ...url } = partsOf(createUrlSigner(at(ms), secret, keyId).attachmentUrl(id, 3, 'a b/ü.pdf'))
     t.strictSame([url.messageId, url.index, name], [id, 3, 'a%20b%2F%C3%BC.pdf'])
     const endMs = Number(url.expires) * 1000
     t.ok(endMs - ms >= limits.attachmentUrlMs && endMs - ms < limits.attachmentUrlMs + 1000)
@@ -35,6 +36,8 @@ t.test('the URL of an attachment is good for an hour, to the second, and for not
     for (const changes of [
       { messageId: id.replace(/1$/, '2') },
       { index: 4 },
+      { key: undefined },
+      { key: id },
       { expires: String(Number(url.expires) + 1) },
       { expires: `${url.expires}.0` },
       { expires: `0${url.expires}`.padStart(13, '0') },
@@ -50,7 +53,7 @@ t.test('the URL of an attachment is good for an hour, to the second, and for not
 })
 
 t.test('what is called "text" does not ask for the text', async t => {
-  const { attachmentUrl, rawUrl } = createUrlSigner(at(0), secret)
+  const { attachmentUrl, rawUrl } = createUrlSigner(at(0), secret, null)
   t.equal(partsOf(attachmentUrl(id, 0, 'text')).name, 'text_')
   t.equal(partsOf(attachmentUrl(id, 0, 'text.txt')).name, 'text.txt')
   t.equal(rawUrl(id), `https://mail.example/v1/messages/${id}/raw`)
