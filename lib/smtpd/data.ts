@@ -1,7 +1,6 @@
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
-import { sizeOf } from '../blob/content.ts'
 import { receive } from '../core/inbound/receive.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import { openIntake } from '../core/mailbox/raws.ts'
@@ -23,7 +22,7 @@ export async function acceptData(
   const intake = openIntake(app)
   try {
     const content = await takeBytes(app, session, intake, stream)
-    await count(sizeOf(content))
+    await count(stream.byteLength)
     const began = app.clock.monotonicMs()
     const { mailFrom } = smtp.envelope
     await receive(app, {
