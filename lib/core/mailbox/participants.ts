@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import { normaliseAddress } from '../../mail/address/address.ts'
+import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listOldestOfThread } from '../../store/messages.ts'
@@ -40,11 +40,17 @@ export function withMessage(participants: Participants, message: Taking): Partic
     const written = [message.toAddr, ...to, ...cc, ...(JSON.parse(message.bcc) as string[])]
     return withAddresses(participants, written, limits.threadParticipants)
   }
-  const replyTo = listedAddresses(message.replyTo ?? '')
-  const first = participants.size === 0 ? [message.fromAddr, ...replyTo] : []
+  // The inbox itself is none, or anyone who forges its address could lead the thread.
+  const self = normaliseAddress(message.toAddr)
+  const others = (addresses: readonly string[]) =>
+    addresses.filter(text => baseAddress(normaliseAddress(text) ?? '') !== self)
+  const replyTo = others(listedAddresses(message.replyTo ?? ''))
+  const first = participants.size === 0 ? [...others([message.fromAddr]), ...replyTo] : []
   const begun = withAddresses(participants, first, limits.namedParticipants)
   const isTrusted = isParticipant(begun, message) && message.verdict === 'clean' && message.fromProven !== 0
-  return isTrusted ? withAddresses(begun, [...to, ...cc, ...replyTo], limits.namedParticipants) : begun
+  return isTrusted
+    ? withAddresses(begun, [...others([...to, ...cc]), ...replyTo], limits.namedParticipants)
+    : begun
 }
 
 export function isParticipant(

@@ -50,8 +50,12 @@ export function deriveRecipients(
     ? { main: to, others: [...writers, ...cc] }
     : { main: writers, others: isToAll ? [...to, ...cc] : [] }
   const mayReach = ({ address }: Person) => participants === null || participants.has(address)
-  const main = wanted.main.filter(mayReach)
-  const others = wanted.others.filter(mayReach)
+  const once = new Map(
+    [...wanted.main, ...wanted.others].toReversed().map(person => [person.address, person]),
+  )
+  const isFirst = (person: Person) => once.get(person.address) === person
+  const main = wanted.main.filter(mayReach).filter(isFirst)
+  const others = wanted.others.filter(mayReach).filter(isFirst)
   // An agent that answers a participant reaches a participant, whatever the header asks for.
   const derived =
     main.length > 0 ? { to: main, cc: others } : { to: others.length > 0 ? others : author, cc: [] }

@@ -336,7 +336,7 @@ export async function findReply(
   const { parentId, answeredId } = chooseAnswered(await listAnswerable(db, thread.id), participants)
   const parent = parentId === undefined ? undefined : await findWholeMessage(db, parentId)
   const answered =
-    answeredId === parentId || answeredId === undefined ? parent : await findWholeMessage(db, answeredId)
+    answeredId === undefined || answeredId === parentId ? parent : await findWholeMessage(db, answeredId)
   return { thread, parent, derived: answered ? derive(answered, participants) : nobody }
 }
 
@@ -354,7 +354,7 @@ function chooseAnswered(
   const theirs = rows.filter(row => row.direction === 'inbound' && isParticipant(participants, row))
   const clean = theirs.filter(row => row.verdict === 'clean')
   const answered = clean.find(row => row.category === 'personal') ?? ours[0] ?? clean[0] ?? theirs[0]
-  const parent = rows.find(row => row.direction === 'outbound' || clean.includes(row)) ?? answered ?? rows[0]
+  const parent = rows.find(row => row.direction === 'outbound' || clean.includes(row)) ?? answered
   return { parentId: parent?.id, answeredId: answered?.id }
 }
 

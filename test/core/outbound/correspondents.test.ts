@@ -43,6 +43,7 @@ t.test('a reply of an inbox that was copied goes to the people in To, with a cop
   t.strictSame(of(copied), ['carl', 'bob', ''])
   t.strictSame(of(copied, true), ['carl', 'bob dan', ''])
   t.strictSame(of({ ...copied, replyTo: 'desk@theirs.example' }), ['carl', 'desk', ''])
+  t.strictSame(of({ ...copied, replyTo: 'CARL@theirs.example' }), ['carl', '', ''], 'nobody twice')
   t.strictSame(of({ ...copied, headerTo: null }, true), ['bob', 'dan', ''], 'nobody else is named')
 })
 

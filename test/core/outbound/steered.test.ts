@@ -5,6 +5,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { createDraft, getDraft } from '../../../lib/core/drafts/drafts.ts'
 import { sendDraft, sendScheduledDraft } from '../../../lib/core/drafts/send.ts'
 import { listEvents } from '../../../lib/core/events/list.ts'
+import { deleteMessage } from '../../../lib/core/mailbox/deletion.ts'
 import { getMessage } from '../../../lib/core/mailbox/messages.ts'
 import { replyToMessage, send } from '../../../lib/core/outbound/send.ts'
 import { startDns } from '../../support/dns.ts'
@@ -93,6 +94,11 @@ const attacks: readonly (readonly [
       'Resent-From': 'thief@evil.example',
     },
   ],
+  ['a forged message from the inbox itself', { From: 'Me <agent@ours.example>', ...thief }],
+  [
+    'a forged message from the inbox itself',
+    { From: 'Me <agent@ours.example>', To: 'thief@evil.example', ...thief },
+  ],
   ['an automatic reply', { From: 'm@evil.example', 'Auto-Submitted': 'auto-replied' }],
   [
     'an automatic reply in her name',
@@ -127,6 +133,15 @@ t.test('a reply quotes and follows what participants wrote, not what strangers d
   t.match(sent.bodyText, 'Please send the bank details.')
   t.notMatch(sent.bodyText, 'evil.example')
   t.equal(sent.inReplyTo, '<ann@friend.example>')
+})
+
+t.test('a stranger does not become the first author when that message is deleted', async t => {
+  const { app, mail, send } = await setUp(t)
+  const { id, threadId } = await mail(ann, fromAnn)
+  await mail({ ...into, From: 'm@evil.example' })
+  await deleteMessage(app, operator, id)
+  await t.rejects(send({ threadId }), { code: 'invalid_request', message: /body\/to is required/ })
+  t.match(await send({ threadId, to: fromAnn }), { to: [fromAnn], cc: [] })
 })
 
 t.test('a newcomer is told as one, and answered by the message', async t => {
