@@ -12,7 +12,10 @@ const address = '127.0.0.31'
 const port = await freePort(address)
 const people = await startRecipients(t, address, port)
 const dns = await startDns({
-  'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
+  'theirs.example': {
+    MX: [{ priority: 1, exchange: 'mx.theirs.example' }],
+    TXT: ['v=spf1 ip4:127.0.0.0/8 -all'],
+  },
   'mx.theirs.example': { A: [address] },
   'strict.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
   '_dmarc.strict.example': { TXT: ['v=DMARC1; p=quarantine'] },
