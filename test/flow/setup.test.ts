@@ -304,3 +304,80 @@ t.test(
     t.notMatch(meant.stdout, /v=DMARC1/, 'p=reject stays as it is')
   },
 )
+
+t.test(
+  'where systemd runs, setup says what keeps mailboxd from its start, and lets the daemon read its configuration',
+  { skip: process.getuid?.() === 0 ? without('unshare', 'ip') : 'only root starts services' },
+  async t => {
+    const dir = temporaryDir(t)
+    chmodSync(dir, 0o755)
+    // The directories that stand in the place of the machine's, by what they are called here.
+    const places = { etc: '/etc', run: '/run', units: '/usr/lib/systemd/system', data: '/var/lib' }
+    for (const name of ['bin', ...Object.keys(places), 'run/systemd/system']) {
+      mkdirSync(join(dir, name), { recursive: true })
+      chmodSync(join(dir, name), 0o755)
+    }
+    const group = 64_900
+    writeFileSync(
+      join(dir, 'etc/passwd'),
+      `root:x:0:0::/root:/bin/sh\nmailboxd:x:${group}:${group}::/:/bin/false\n`,
+    )
+    writeFileSync(join(dir, 'etc/group'), `root:x:0:\nmailboxd:x:${group}:\n`)
+    writeFileSync(join(dir, 'etc/resolv.conf'), 'nameserver 127.0.0.1\n')
+    writeFileSync(join(dir, 'units/mailboxd.service'), '')
+    const program = (name: string, script: string) =>
+      writeFileSync(join(dir, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    const systemd = (status: number) =>
+      program('systemctl', `echo 'Job failed. See "journalctl -xe".' >&2\nexit ${status}`)
+    program('journalctl', 'echo "fatal: the daemon says what is wrong"')
+    const mounts = Object.entries(places).map(([name, place]) => `mount --bind "$0/${name}" ${place}`)
+    const command = [process.execPath, builtProgram('mailboxctl'), 'setup']
+    const setup = (before = '') => {
+      const script = [...mounts, 'ip link set lo up', before, 'PATH="$0/bin:$PATH" "$@"'].join('\n')
+      const said = ['--domain', 'ours.example', '--hostname', 'mail.ours.example']
+      return runProgram('unshare', ['-m', '-n', 'sh', '-c', script, dir, ...command, ...said], '')
+    }
+    const folder = join(dir, 'etc/mailboxd')
+    const config = join(folder, 'mailboxd.toml')
+
+    systemd(0)
+    const listener =
+      "require('node:net').createServer().listen(25, '127.0.0.1', () => require('node:fs').writeSync(1, 'up\\n'))"
+    const otherServer = `mkfifo "$0/up"
+"${process.execPath}" -e "${listener}" >"$0/up" & other=$!
+trap 'kill $other' EXIT
+read -r up <"$0/up"`
+    const taken = await setup(otherServer)
+    t.match(taken, {
+      code: 1,
+      stderr: /mailboxd cannot start:.*\(process \d+\) listens there.*smtp\.listen/s,
+    })
+    t.notMatch(taken.stderr, /Command failed|Job failed/)
+    t.strictSame([existsSync(folder), existsSync(join(dir, 'data/mailboxd'))], [false, false])
+
+    systemd(1)
+    const failed = await setup()
+    t.match(failed, {
+      code: 1,
+      stderr: /mailboxd did not start:\n\nfatal: the daemon says what is wrong\n.*mailboxctl setup again/s,
+    })
+    t.notMatch(failed.stderr, /Command failed|Job failed/)
+    const full = await setup('mount -t tmpfs -o size=64k tmpfs /var/lib')
+    t.match(full, { code: 1, stderr: /mailboxd did not start:.*the disk is full/s })
+    t.notMatch(full.stderr, /Command failed|Job failed|fatal: the daemon/)
+
+    systemd(0)
+    const whose = (path: string) => {
+      const { uid, gid, mode } = statSync(path)
+      return [uid, gid, (mode & 0o777).toString(8)]
+    }
+    t.match(await setup(), { code: 0, stdout: /^Kept .* mailboxd runs\.$/m })
+    rmSync(folder, { recursive: true })
+    const again = await setup()
+    t.match(again, { code: 0, stdout: /^Wrote .* mailboxd runs\.$/m }, again.stderr)
+    t.strictSame([folder, config].map(whose), [
+      [0, group, '750'],
+      [0, group, '640'],
+    ])
+  },
+)
