@@ -1,5 +1,6 @@
 import { printableLine } from '../base/control-characters.ts'
 import { zoneFile } from '../core/domains/domains.ts'
+import { isSafeToPublish } from '../core/domains/present.ts'
 import type { Domain, DomainRecord } from '../model/domain.ts'
 
 /** Each record with its status and, where it is not valid, what to do; then the warnings. */
@@ -16,5 +17,6 @@ function describe(record: DomainRecord): string {
   const heading = `${said.padEnd(7)}  ${record.purpose.padEnd(11)}  ${record.type} ${record.name}`
   if (record.status === 'valid') return heading
   const found = record.found.map(text => `\n         found: ${printableLine(text)}`).join('')
-  return `${heading}\n         ${record.problem}\n         ${zoneFile([record]).trimEnd()}${found}`
+  const line = isSafeToPublish(record) ? `\n         ${zoneFile([record]).trimEnd()}` : ''
+  return `${heading}\n         ${record.problem}${line}${found}`
 }

@@ -39,7 +39,8 @@ export const DomainRecord = named(
       examples: ['_dmarc.agents.example.com'],
     }),
     value: Type.String({
-      description: 'What to publish as the value of the record, as it stands.',
+      description:
+        'What to publish as the value of the record, as it stands. For dmarc: the record that stands in DNS, if there is one.',
       examples: ['v=DMARC1; p=none'],
     }),
     priority: Type.Unsafe<number | null>({
@@ -50,7 +51,7 @@ export const DomainRecord = named(
     purpose: oneOf(recordPurposes, {
       title: 'DomainRecordPurpose',
       description:
-        "What it is for. mx, dkim, spf and return-path are needed. dkim-ed25519: a second key, which signs, too, when its record is found; dkim-next: a key that takes the place of one of now when its record is found; dkim-previous: one that signed until then, to be left in DNS as long as it is listed. mta-sts and mta-sts-host are listed where the server has such a policy. dmarc is not asked to replace a policy that is there. The owner's own SPF stays as it is: ours stands at a name of its own. An MX at a domain takes over all of its mail.",
+        "What it is for. mx, dkim, spf and return-path are needed. dkim-ed25519: a second key, which signs, too, when its record is found; dkim-next: a key that takes the place of one of now when its record is found; dkim-previous: one that signed until then, to be left in DNS as long as it is listed. mta-sts and mta-sts-host are listed where the server has such a policy. dmarc is listed as soon as DNS has said whether a policy is there, and not where the domain inherits one. The owner's own SPF stays as it is: ours stands at a name of its own. An MX at a domain takes over all of its mail.",
       examples: ['dmarc'],
     }),
     status: oneOf(recordStatuses, {

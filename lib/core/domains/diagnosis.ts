@@ -21,7 +21,7 @@ import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
 import { hostRecords, knowsForeign } from './host-records.ts'
 import { hasLocalName } from './local-name.ts'
-import { isNeeded, shown } from './present.ts'
+import { isNeeded, isSafeToPublish, shown } from './present.ts'
 
 export { type Finding, finding }
 
@@ -243,8 +243,9 @@ function findingsOf(
     if (status === 'valid') return []
     const seen = found.length === 0 ? '' : ` Found: ${found.join(' | ')}`
     const level = isNeeded(purpose) ? 'error' : 'warning'
+    const paste = isSafeToPublish(record) ? zoneFile([record]).trimEnd() : null
     const code = `${purpose.replaceAll('-', '_')}_${status}`
-    return [finding(level, code, name, `${problem}${seen}`, zoneFile([record]).trimEnd())]
+    return [finding(level, code, name, `${problem}${seen}`, paste)]
   })
   // What the MX set means is told by the advice, when it is known.
   const kept = without.includes('mx') ? domain.warnings : []

@@ -15,6 +15,7 @@ import type { Caller } from '../app/caller.ts'
 import { findPodByName } from '../app/reach.ts'
 import { sealInWrite, secretOf } from '../app/secrets.ts'
 import { runDomainCheck } from './checks.ts'
+import { askForDmarc } from './host-records.ts'
 import { ensureEd25519, rotateKeys } from './keys.ts'
 import { present, shown } from './present.ts'
 import { requireRegistrable } from './registrable.ts'
@@ -78,7 +79,7 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
 }
 
 /**
- * Adds a domain; it is checked from then on. A pod key adds to its own pod. Others may have added it, too, as long as
+ * Adds a domain; it is checked from then on. DNS is asked for its DMARC policy first, in bounded time. A pod key adds to its own pod. Others may have added it, too, as long as
  * none of them is verified.
  * @throws Problem `unregistrable_domain`, `domain_exists`, `domain_under_review`, `domain_limit_reached`; `invalid_pod`, also
  * to a pod key that names another pod
@@ -87,7 +88,12 @@ export async function createDomain(app: App, caller: Caller, request: DomainCrea
   const domain = requireRegistrable(request.domain, app.config.hostname)
   // Looked up before too, since a key costs a tenth of a second of a core.
   await requireRoom(app, app.store.read, domain, await podForDomain(app.store.read, caller, request.podId))
-  const made = await newRow(app, domain, {})
+  const dmarc = await askForDmarc(app, domain)
+  const found = dmarc && {
+    recordStatuses: JSON.stringify({ dmarc: dmarc.status }),
+    found: JSON.stringify({ dmarc: dmarc.texts }),
+  }
+  const made = await newRow(app, domain, { ...found })
   const row = await app.store.write(async db => {
     const podId = await podForDomain(db, caller, request.podId)
     await requireRoom(app, db, domain, podId)

@@ -3,12 +3,14 @@ import { limits } from '../../base/limits.ts'
 import { createAddressGuard, interfaceAddresses } from '../../courier/address-guard.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
-import { hasDmarcPolicy } from '../../mail/authentication/policy.ts'
-import { findTexts, orWhenUnanswered } from '../../mail/domain/find.ts'
-import { addressRecords, type ZoneRecord } from '../../mail/domain/records.ts'
+import { findDmarc } from '../../mail/domain/check.ts'
+import { bounded, orWhenUnanswered } from '../../mail/domain/find.ts'
+import { strictestDmarc } from '../../mail/domain/judgement.ts'
+import { addressRecords, dmarcRecord, type ZoneRecord } from '../../mail/domain/records.ts'
 import type { Domain } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
 import { hasLocalName } from './local-name.ts'
+import { problemOf } from './present.ts'
 
 /** Of the server's name, or of a domain. */
 export type RecordToPublish = Domain['records'][number] | (ZoneRecord & { readonly purpose: 'host' })
@@ -24,26 +26,37 @@ export async function recordsToPublish(
   const { account_domain: own, hostname } = app.config
   const isOfHost = domain === own || hostname === domain || hostname.endsWith(`.${domain}`)
   const ofHost = isOfHost ? await hostRecords(app) : []
-  const isDmarcOpen = records.some(({ purpose, status }) => purpose === 'dmarc' && status !== 'valid')
-  const isDmarcOurs =
-    !isDmarcOpen ||
-    hasLocalName(app.config) ||
-    (await inTime(lacksDmarc(app, domain), limits.dnsTimeoutMs, () => false))
-  const ofDomain = isDmarcOurs ? records : records.filter(({ purpose }) => purpose !== 'dmarc')
+  const ours = dmarcRecord(domain).value
+  const isOurs = records.some(one => one.purpose === 'dmarc' && one.status === 'valid' && one.value === ours)
+  const ofDomain = isOurs ? records : await withDmarc(app, domain, records)
   return [...ofHost.map(one => ({ ...one, purpose: 'host' as const })), ...ofDomain]
 }
 
-/**
- * Whether a DMARC record of ours would be the only policy: none is published for the domain or above it (RFC 9989 §4.10.1), not even a
- * broken one. False if DNS gave no answer: `dns check` asks for the record later if it is missing.
- */
-async function lacksDmarc({ dns, clock }: Pick<App, 'dns' | 'clock'>, domain: string): Promise<boolean> {
-  const lookup = createDnsCache({ dns, clock })
-  const [hasPolicy, texts] = await Promise.all([
-    hasDmarcPolicy(lookup, domain),
-    orWhenUnanswered(findTexts(lookup, `_dmarc.${domain}`), undefined),
-  ])
-  return hasPolicy === false && texts !== undefined && !texts.some(text => /^v=DMARC1\b/i.test(text))
+/** The records with our DMARC record if no other is published for the domain or above it, not even a broken one, as DNS says now. */
+async function withDmarc(
+  app: Pick<App, 'config' | 'dns' | 'clock'>,
+  domain: string,
+  records: Domain['records'],
+): Promise<Domain['records']> {
+  const others = records.filter(({ purpose }) => purpose !== 'dmarc')
+  const found = await askForDmarc(app, domain)
+  if (!found || found.status === 'valid' || strictestDmarc(found.texts) !== undefined) return others
+  const problem = problemOf('dmarc', found.status)
+  const ours = { ...dmarcRecord(domain), status: found.status, found: found.texts, problem }
+  return records.some(({ purpose }) => purpose === 'dmarc')
+    ? records.map(one => (one.purpose === 'dmarc' ? ours : one))
+    : [...others, ours]
+}
+
+/** The DMARC record of a domain, with the policy above it (RFC 9989 §4.10.1), asked in bounded time; undefined if DNS gave no answer. */
+export async function askForDmarc(
+  { config, dns, clock }: Pick<App, 'config' | 'dns' | 'clock'>,
+  domain: string,
+): Promise<Awaited<ReturnType<typeof findDmarc>>> {
+  if (hasLocalName(config)) return { status: 'missing', texts: [] }
+  const asked = orWhenUnanswered(findDmarc(createDnsCache({ dns, clock }), domain), undefined)
+  const found = await inTime(asked, limits.dnsTimeoutMs, () => undefined)
+  return found && { ...found, texts: bounded(found.texts) }
 }
 
 /**

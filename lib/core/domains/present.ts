@@ -1,4 +1,6 @@
-import { domainRecords, keyName } from '../../mail/domain/records.ts'
+import { limits } from '../../base/limits.ts'
+import { explainSlip, strictestDmarc } from '../../mail/domain/judgement.ts'
+import { type DomainRecord, domainRecords, keyName } from '../../mail/domain/records.ts'
 import type { Domain, DomainStatus, RecordPurpose, RecordStatus } from '../../model/domain.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listDomainKeys } from '../../store/domain-keys.ts'
@@ -11,21 +13,49 @@ import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
 export function present(app: Rows, row: DomainRow, keys: readonly DomainKeyRow[]): Domain {
   const { id, domain, podId, verifiedAt, createdAt, updatedAt } = row
   const statuses = readStatuses(row)
-  const found = readFound(row)
-  const records = domainRecords(namesOf(app, row, keys)).map(record => {
-    const key = keys.find(one => record.purpose !== 'dkim' && keyName(domain, one) === record.name)
-    const status = (key?.recordStatus as RecordStatus | undefined) ?? statuses[record.purpose] ?? 'missing'
-    return {
-      ...record,
-      status,
-      found: key ? (JSON.parse(key.found) as string[]) : (found[record.purpose] ?? []),
-      problem: problemOf(record.purpose, status),
-    }
+  const allFound = readFound(row)
+  const records = domainRecords(namesOf(app, row, keys)).flatMap(record => {
+    const { purpose } = record
+    const key = keys.find(one => purpose !== 'dkim' && keyName(domain, one) === record.name)
+    const known = (key?.recordStatus as RecordStatus | undefined) ?? statuses[purpose]
+    const found = key ? (JSON.parse(key.found) as string[]) : (allFound[purpose] ?? [])
+    const value = purpose === 'dmarc' ? dmarcValue(record, known, found) : record.value
+    if (value === undefined) return []
+    const status = known ?? 'missing'
+    const slip = status === 'invalid' ? explainSlip(record, found) : undefined
+    return { ...record, value, status, found, problem: slip ?? problemOf(purpose, status) }
   })
   const status = statusOf(app, row)
   const problem = row.problem as Domain['problem']
   const warnings = readWarnings(row)
   return { id, domain, podId, status, problem, records, warnings, verifiedAt, createdAt, updatedAt }
+}
+
+/**
+ * The value of the DMARC record, with which nobody who publishes each record as it stands weakens a policy: the record that was found, or
+ * ours where no policy holds. Undefined where a policy is inherited, the found record is not known whole, or DNS has not answered yet.
+ */
+function dmarcValue(
+  { value }: DomainRecord,
+  status: RecordStatus | undefined,
+  found: readonly string[],
+): string | undefined {
+  if (status === undefined) return undefined
+  const theirs = strictestDmarc(found)
+  if (theirs === undefined) return status === 'valid' ? undefined : value
+  return theirs.length < limits.recordFoundLength ? theirs : undefined
+}
+
+/**
+ * Whether publishing the record harms nothing that was found: an MX next to another server's splits the mail, and a second DMARC record
+ * ends the policy.
+ */
+export function isSafeToPublish(record: Domain['records'][number]): boolean {
+  const { purpose, status, found } = record
+  if (status !== 'invalid') return true
+  if (purpose === 'dmarc') return strictestDmarc(found) === undefined
+  const isNullMx = found.every(text => /^\d+ \.?$/.test(text))
+  return purpose !== 'mx' || isNullMx || explainSlip(record, found) !== undefined
 }
 
 /** What to do about a record that was found but is wrong. */
@@ -34,7 +64,8 @@ const remedies: Record<RecordPurpose, string> = {
   dkim: 'Another key stands there: replace it by this one.',
   'return-path': 'Bounces go elsewhere: let this be the only MX of the name.',
   spf: "It does not pass for this server's addresses: replace it, or see that the server's name leads to them.",
-  dmarc: 'It is no DMARC policy, or one of several: leave one.',
+  dmarc:
+    'It is no DMARC policy, or one of several: correct it, and leave one record. If there were several, keep the strictest.',
   'mta-sts': 'Another id stands there, or several: replace them by this one.',
   'mta-sts-host': "The name leads elsewhere: let it lead to this server's proxy.",
   'dkim-ed25519': 'Another key stands there: replace it by this one.',
@@ -52,7 +83,8 @@ export function isNeeded(purpose: RecordPurpose): boolean {
   return ['mx', 'dkim', 'spf', 'return-path'].includes(purpose)
 }
 
-function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
+/** What is wrong with a record, and what to do about it. */
+export function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
   if (status === 'valid') return null
   if (status === 'invalid') return remedies[purpose]
   if (purpose === 'dkim-previous')

@@ -54,25 +54,23 @@ export async function checkDomain(
     const bounce = bounceDomain(domain)
     const mx = within(findMx(lookup, domain))
     const stsName = `mta-sts.${domain}`
-    const [hosts, dkim, returnPath, spf, spfTexts, dmarc, dmarcTexts, sts, stsHost, keyTexts] =
-      await Promise.all([
-        mx,
-        within(findTexts(lookup, `${selector}._domainkey.${domain}`)),
-        within(findMx(lookup, bounce)),
-        within(findSpf(lookup, bounce, hostname, sources)),
-        within(findTexts(lookup, bounce)),
-        within(findDmarc(lookup, domain)),
-        within(findTexts(lookup, `_dmarc.${domain}`)),
-        stsId === undefined ? undefined : within(findTexts(lookup, `_${stsName}`)),
-        stsId === undefined ? undefined : within(find(lookup, stsName, 'CNAME').then(all => all.map(String))),
-        Promise.all(keys.map(key => within(findTexts(lookup, keyName(domain, key))))),
-      ])
+    const [hosts, dkim, returnPath, spf, spfTexts, dmarc, sts, stsHost, keyTexts] = await Promise.all([
+      mx,
+      within(findTexts(lookup, `${selector}._domainkey.${domain}`)),
+      within(findMx(lookup, bounce)),
+      within(findSpf(lookup, bounce, hostname, sources)),
+      within(findTexts(lookup, bounce)),
+      within(findDmarc(lookup, domain)),
+      stsId === undefined ? undefined : within(findTexts(lookup, `_${stsName}`)),
+      stsId === undefined ? undefined : within(find(lookup, stsName, 'CNAME').then(all => all.map(String))),
+      Promise.all(keys.map(key => within(findTexts(lookup, keyName(domain, key))))),
+    ])
     const found = {
       ...(hosts && { mx: hosts.map(textOf) }),
       ...(dkim && { dkim }),
       ...(returnPath && { 'return-path': returnPath.map(textOf) }),
       ...(spfTexts && { spf: spfTexts }),
-      ...(dmarcTexts && { dmarc: dmarcTexts }),
+      ...(dmarc && { dmarc: dmarc.texts }),
       ...(sts && { 'mta-sts': sts }),
       ...(stsHost && { 'mta-sts-host': stsHost }),
     }
@@ -83,7 +81,7 @@ export async function checkDomain(
         dkim: dkim && judgeDkim(publicKeyBase64, dkim),
         'return-path': returnPath && judgeReturnPath(hostname, returnPath),
         spf,
-        dmarc,
+        dmarc: dmarc?.status,
         ...(stsId !== undefined && {
           'mta-sts': sts && judgeSts(stsId, sts),
           'mta-sts-host': stsHost && judgeAlias(hostname, stsHost),
@@ -133,12 +131,20 @@ async function findSpf(
   return results.length > 0 ? 'valid' : 'invalid'
 }
 
-async function findDmarc(lookup: Lookup, domain: string): Promise<RecordFinding> {
-  const hasPolicy = await hasDmarcPolicy(lookup, domain)
+/**
+ * Whether a DMARC policy holds for a domain, its own or an inherited one, and what stands at its own name; undefined: DNS does not say.
+ * @throws when DNS does not say
+ */
+export async function findDmarc(
+  lookup: Lookup,
+  domain: string,
+): Promise<{ readonly status: 'missing' | 'invalid' | 'valid'; readonly texts: string[] } | undefined> {
+  const [hasPolicy, texts] = await Promise.all([
+    hasDmarcPolicy(lookup, domain),
+    findTexts(lookup, `_dmarc.${domain}`),
+  ])
   if (hasPolicy === undefined) return undefined
-  if (hasPolicy) return 'valid'
-  const texts = await findTexts(lookup, `_dmarc.${domain}`)
-  return texts.length === 0 ? 'missing' : 'invalid'
+  return { status: hasPolicy ? 'valid' : texts.length === 0 ? 'missing' : 'invalid', texts }
 }
 
 /** The MX set of a name; empty: it has none. @throws when DNS does not say */

@@ -2,7 +2,7 @@ import { limits } from '../../base/limits.ts'
 import type { Lookup } from '../signature/key.ts'
 import { bounded, findTexts, orWhenUnanswered } from './find.ts'
 import { type Finding, finding, unanswered } from './finding.ts'
-import { readTags } from './judgement.ts'
+import { readTags, strictestDmarc } from './judgement.ts'
 import { zoneFile } from './records.ts'
 
 /** Whether one policy stands at the domain, and whether those that it names for its reports have said that they take them. */
@@ -10,9 +10,10 @@ export async function adviseDmarc(domain: string, lookup: Lookup): Promise<Findi
   const subject = `_dmarc.${domain}`
   const policies = (await findTexts(lookup, subject)).filter(text => /^v=DMARC1\b/i.test(text))
   if (policies.length > 1) {
-    const message = `${policies.length} DMARC policies stand here, and who checks one takes none (RFC 7489 §6.6.3): leave one`
-    const [value = ''] = bounded(policies)
-    const isWhole = value === policies[0]
+    const message = `${policies.length} DMARC policies stand here, and who checks one takes none (RFC 7489 §6.6.3): leave one, the strictest`
+    const strictest = strictestDmarc(policies) ?? ''
+    const [value = ''] = bounded([strictest])
+    const isWhole = value === strictest
     const record = { type: 'TXT', name: subject, value, priority: null }
     const paste = isWhole ? zoneFile([record]).trimEnd() : null
     return [finding('error', 'dmarc_several', subject, message, paste)]

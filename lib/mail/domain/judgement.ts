@@ -99,6 +99,47 @@ export function readTags(text: string): Map<string, string> {
   return tags
 }
 
+/** The strictest of the DMARC records among these texts, whether it is right or not; undefined: there is none. */
+export function strictestDmarc(texts: readonly string[]): string | undefined {
+  const policies = texts.filter(text => /^v=DMARC1\b/i.test(text))
+  const policyOf = (text: string) => readTags(text).get('p')?.toLowerCase()
+  const strictest = ['reject', 'quarantine'].map(each => policies.find(text => policyOf(text) === each))
+  return strictest.find(text => text !== undefined) ?? policies[0]
+}
+
+/** What went wrong when a record was published, where what is found shows it: one of the slips that zone files and web forms invite. */
+export function explainSlip(
+  { type, name, value }: Pick<DomainRecord, 'type' | 'name' | 'value'>,
+  found: readonly string[],
+): string | undefined {
+  if (type !== 'TXT') {
+    const hosts = found.map(text => hostOf(text.slice(text.lastIndexOf(' ') + 1)))
+    if (hosts.length === 0 || !hosts.every(host => isAppended(host, value, name))) return undefined
+    return `It leads to ${hosts[0]}: the final dot is missing, so the domain was put behind the name. Write ${value}. with the dot in a zone file, or without the domain in a form.`
+  }
+  if (found.some(text => text.includes('\\;'))) {
+    return 'The value has backslashes before its semicolons (\\;): publish it without them.'
+  }
+  const ours = keyOf(value)
+  if (found.map(keyOf).some(key => key.length > leastCut && key !== ours && ours.startsWith(key))) {
+    return 'The value is cut off: some web forms take only 255 characters. Publish it as several strings, or ask the DNS provider.'
+  }
+  return undefined
+}
+
+/** Whatever is shorter may stand at the start of every key, or be no key. */
+const leastCut = 50
+
+function keyOf(text: string): string {
+  return readTags(text).get('p')?.replace(/\s+/g, '') ?? ''
+}
+
+/** Whether a host is ours with the end of the record's own name behind it. */
+function isAppended(host: string, ours: string, name: string): boolean {
+  const start = `${hostOf(ours)}.`
+  return host.startsWith(start) && `.${hostOf(name)}`.endsWith(`.${host.slice(start.length)}`)
+}
+
 /** RFC 7208 §4.5 */
 export function isSpfRecord(text: string): boolean {
   return /^v=spf1(?: |$)/i.test(text)

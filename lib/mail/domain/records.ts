@@ -64,12 +64,17 @@ export function domainRecords(names: DomainNames): DomainRecord[] {
     txt(`${selector}._domainkey.${domain}`, dkimRecord(publicKeyBase64), 'dkim'),
     mx(bounce, hostname, 'return-path'),
     txt(bounce, `v=spf1 a:${hostname} -all`, 'spf'),
-    txt(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'dmarc'),
+    dmarcRecord(domain),
     ...(stsId === undefined ? [] : stsRecords(domain, hostname, stsId)),
     ...keys.map(key =>
       txt(keyName(domain, key), dkimRecord(key.publicKeyBase64, key.algorithm), `dkim-${key.role}`),
     ),
   ]
+}
+
+/** A DMARC policy that asks for nothing. */
+export function dmarcRecord(domain: string): DomainRecord {
+  return txt(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'dmarc')
 }
 
 function stsRecords(domain: string, hostname: string, id: string): DomainRecord[] {

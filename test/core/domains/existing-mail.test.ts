@@ -4,6 +4,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { createDomain } from '../../../lib/core/domains/domains.ts'
 import { findMailElsewhere } from '../../../lib/core/domains/existing-mail.ts'
 import { recordsToPublish } from '../../../lib/core/domains/host-records.ts'
+import type { Domain } from '../../../lib/model/domain.ts'
 import { startApi } from '../../support/api-app.ts'
 import { startDns } from '../../support/dns.ts'
 
@@ -51,4 +52,60 @@ t.test('a DMARC policy that is published, here or above, is never replaced', asy
   t.equal(await proposes('agents.company.example'), false, 'a policy is inherited')
   t.equal(await proposes('two.example'), false, 'nor is a third one added to two')
   t.equal(await proposes('new.example'), true)
+})
+
+t.test('who publishes each record of the API as it stands weakens no DMARC policy', async t => {
+  const dns = await startDns({
+    '_dmarc.company.example': { TXT: ['v=DMARC1; p=reject; rua=mailto:dmarc@company.example'] },
+    '_dmarc.two.example': { TXT: ['v=DMARC1; p=none', 'v=DMARC1; p=reject'] },
+    '_dmarc.long.example': { TXT: [`v=DMARC1; p=reject; rua=mailto:${'x'.repeat(600)}@long.example`] },
+  })
+  t.teardown(() => dns.close())
+  dns.fail('_dmarc.silent.example', 'SERVFAIL')
+  const { api } = await startApi(t, { dns: dns.server })
+  const shown = async (domain: string) => {
+    const { body } = await api.post('/v1/domains', { domain })
+    const checked = await api.post(`/v1/domains/${body.id}/verify`)
+    const values = [body as Domain, checked.body as Domain].map(
+      ({ records }) => records.find(({ purpose }) => purpose === 'dmarc')?.value,
+    )
+    t.equal(values[0], values[1], `${domain}: before the first check as after it`)
+    return values[0]
+  }
+  t.equal(await shown('company.example'), 'v=DMARC1; p=reject; rua=mailto:dmarc@company.example')
+  t.equal(await shown('agents.company.example'), undefined, 'a policy is inherited')
+  t.equal(await shown('two.example'), 'v=DMARC1; p=reject', 'the strictest of several')
+  t.equal(await shown('long.example'), undefined, 'half of a policy is none')
+  t.equal(await shown('silent.example'), undefined, 'DNS does not say')
+  t.equal(await shown('new.example'), 'v=DMARC1; p=none')
+})
+
+t.test('verify names the slip of a record that was published wrongly', async t => {
+  const dns = await startDns({})
+  t.teardown(() => dns.close())
+  const { api } = await startApi(t, { dns: dns.server })
+  const { body } = await api.post('/v1/domains', { domain: 'slips.example' })
+  const records: Domain['records'] = body.records
+  const problemAfter = async (wanted: string, type: 'TXT' | 'MX', change: (value: string) => unknown) => {
+    const { name, value } = records.find(({ purpose }) => purpose === wanted)!
+    dns.set(name, type, [change(value)] as never)
+    const checked: Domain = (await api.post(`/v1/domains/${body.id}/verify`)).body
+    const { status, problem } = checked.records.find(({ purpose }) => purpose === wanted)!
+    t.equal(status, 'invalid')
+    return problem
+  }
+  t.match(await problemAfter('dkim', 'TXT', value => value.replaceAll(';', '\\;')), /backslashes/)
+  const inStrings = (value: string) => [value.slice(0, 255)]
+  t.match(await problemAfter('dkim', 'TXT', inStrings), /cut off.*255 characters/)
+  t.match(await problemAfter('dkim', 'TXT', () => 'v=DKIM1; p=bm90IG91cnM='), /Another key/)
+  for (const purpose of ['mx', 'return-path']) {
+    const { name } = records.find(one => one.purpose === purpose)!
+    const appended = (value: string) => ({ priority: 10, exchange: `${value}.${name}` })
+    t.match(
+      await problemAfter(purpose, 'MX', appended),
+      /final dot is missing.*Write mail\.ours\.example\. with/,
+    )
+  }
+  const elsewhere = () => ({ priority: 10, exchange: 'mx.other.example' })
+  t.match(await problemAfter('mx', 'MX', elsewhere), /Another server receives its mail/)
 })
