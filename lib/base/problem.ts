@@ -81,7 +81,7 @@ export const problems = {
   rule_exists: [409, 'There is such a rule in this scope and direction already; nothing needs to be done.'],
   recipients_changed: [
     409,
-    'The thread would lead this draft to other recipients now than it shows. Nothing was sent. Compare `was` and `now`; then name the recipients in `to`, or PATCH the draft (an empty object is enough) to take the new ones.',
+    'The recipients of this draft have changed since it was saved. Nothing was sent. Compare `was` and `now`. Then name recipients in `to`, or PATCH the draft with {} to accept the new ones.',
   ],
   draft_sent: [
     409,

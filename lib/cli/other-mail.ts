@@ -31,8 +31,9 @@ export async function confirmDomain(
   ask: (text: string) => Promise<string>,
   dns: Dns,
   domain: string,
+  hostname = `mail.${domain}`,
 ): Promise<string | undefined> {
-  const hosts = await findMailElsewhere({ dns, clock: systemClock }, domain, `mail.${domain}`)
+  const hosts = await findMailElsewhere({ dns, clock: systemClock }, domain, hostname)
   if (hosts?.length === 0) return domain
   if (hosts === undefined) {
     const said = await ask(`${silent(domain)} Use it? [y/N]: `)

@@ -106,7 +106,7 @@ export async function askForAnswers(given: SetupAnswers, dns: Dns): Promise<Setu
         const fault = value === '' ? undefined : formats[format].fault(value)
         if (fault !== undefined) writeText('stderr', `It ${fault}.\n`)
         else if (name === 'domain' && value !== '') {
-          const domain = await confirmDomain(ask, dns, value)
+          const domain = await confirmDomain(ask, dns, value, answers.hostname)
           answers = domain === undefined ? answers : { ...answers, domain }
         } else if (value !== '' || mayBeEmpty) answers = { ...answers, [name]: value }
       }

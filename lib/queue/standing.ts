@@ -44,7 +44,10 @@ export async function noteShowing(
   const failures = (before?.failures ?? 0) + (isSameWave ? 0 : 1)
   const isFailing = failures >= limits.destinationFailures
   const waitMs = nextAttemptAfterMs(failures - limits.destinationFailures + 1, random(), probeWaits)
-  const probeAt = isFailing ? isoAfter(now, waitMs) : null
+  const soon = isoAfter(now, waitMs)
+  // A late attempt of an old wave does not put the probe off.
+  const isSooner = isSameWave && before.probeAt !== null && before.probeAt < soon
+  const probeAt = !isFailing ? null : isSooner ? before.probeAt : soon
   const isParked = before !== undefined && before.lookAt !== null
   await putDestination(db, {
     name,
@@ -75,7 +78,8 @@ export async function postpone(
   const probeAt = isoAfter(now, forMs)
   await putDestination(db, {
     name,
-    failures: Math.max(before?.failures ?? 0, limits.destinationFailures),
+    // Not counted: it only has to be something that an answer takes away.
+    failures: Math.max(before?.failures ?? 0, 1),
     isFailing: 1,
     failingSince: before?.failingSince ?? updatedAt,
     lastFailure: said,

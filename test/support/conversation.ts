@@ -40,7 +40,7 @@ export async function startConversation({ api, app }: ApiApp, mailboxName: strin
           ...changes,
         })
         const before = new Set(JSON.parse(thread.participants ?? '[]') as string[])
-        const participants = writeParticipants(withMessage(before, row))
+        const participants = writeParticipants(withMessage(before, row, before.size === 0))
         await db.updateTable('thread').set({ participants }).where('id', '=', thread.id).execute()
         return row
       }),

@@ -96,9 +96,11 @@ export async function writeReceptions(
       const inbox = inboxes.get(one.recipient.inboxId)!
       const left = messages.get(inbox.id)! - 1
       messages.set(inbox.id, left)
+      const isFirst =
+        threads.begun.has(one.thread.id) && !arriving.some(({ thread }) => thread.id === one.thread.id)
       const participants = await participantsOf(db, one.thread)
-      const row = messageRow(app, one, participants, inbox, now, messageDate(inbox, left))
-      one.thread.participants = writeParticipants(withMessage(participants, row))
+      const row = messageRow(app, one, participants, isFirst, inbox, now, messageDate(inbox, left))
+      one.thread.participants = writeParticipants(withMessage(participants, row, isFirst))
       arriving.push({ ...one, inbox, row })
       ids.push(row.id)
     }
@@ -311,6 +313,7 @@ function messageRow(
   app: App,
   { read, recipient, thread }: Coming,
   participants: Participants,
+  isFirst: boolean,
   inbox: InboxRow,
   now: Date,
   createdAt: string,
@@ -323,7 +326,7 @@ function messageRow(
   // Nobody knows who asks for replies there: they go to the author, who is proven. The raw has the field.
   const replyTo = read.reading.authentication?.isReplyToDoubtful ? [] : parsed.replyTo
   const fromAddr = parsed.from?.address ?? arrival.mailFrom
-  const isNewInThread = participants.size > 0 && !isParticipant(participants, { fromAddr })
+  const isNewInThread = !isFirst && !isParticipant(participants, { fromAddr })
   return {
     id,
     inboxId: inbox.id,

@@ -24,16 +24,20 @@ export async function participantsOf(
 ): Promise<Participants> {
   if (thread.participants !== null) return new Set(JSON.parse(thread.participants) as string[])
   let found: Participants = new Set()
-  for (const message of await listOldestOfThread(db, thread.id, limits.replyParticipants)) {
+  const oldest = await listOldestOfThread(db, thread.id, limits.replyParticipants)
+  for (const [index, message] of oldest.entries()) {
     // Whether the author was proven was not kept with old messages.
     const known = message.direction === 'inbound' ? { ...message, fromProven: 0 } : message
-    found = withMessage(found, known)
+    found = withMessage(found, known, index === 0)
   }
   return found
 }
 
-/** Returns the participants with those that a message adds. An inbound one adds nobody if its author is not among them. */
-export function withMessage(participants: Participants, message: Taking): Participants {
+/**
+ * Returns the participants with those that a message adds. An inbound one adds nobody if its author is not among them.
+ * @param isFirst whether the thread begins with it
+ */
+export function withMessage(participants: Participants, message: Taking, isFirst: boolean): Participants {
   const cc = JSON.parse(message.cc) as string[]
   const to = listedAddresses(message.headerTo ?? '')
   if (message.direction === 'outbound') {
@@ -45,9 +49,10 @@ export function withMessage(participants: Participants, message: Taking): Partic
   const others = (addresses: readonly string[]) =>
     addresses.filter(text => baseAddress(normaliseAddress(text) ?? '') !== self)
   const replyTo = others(listedAddresses(message.replyTo ?? ''))
-  const first = participants.size === 0 ? [...others([message.fromAddr]), ...replyTo] : []
+  const isClean = message.verdict === 'clean'
+  const first = isFirst ? [...others([message.fromAddr]), ...(isClean ? replyTo : [])] : []
   const begun = withAddresses(participants, first, limits.namedParticipants)
-  const isTrusted = isParticipant(begun, message) && message.verdict === 'clean' && message.fromProven !== 0
+  const isTrusted = isClean && isParticipant(begun, message) && message.fromProven !== 0
   return isTrusted
     ? withAddresses(begun, [...others([...to, ...cc]), ...replyTo], limits.namedParticipants)
     : begun
@@ -72,7 +77,7 @@ function withAddresses(participants: Participants, addresses: readonly string[],
   return all
 }
 
-/** As the row of a thread keeps them. */
+/** Returns the JSON of `thread.participants`. */
 export function writeParticipants(participants: Participants): string {
   return JSON.stringify([...participants])
 }

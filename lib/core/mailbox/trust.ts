@@ -39,7 +39,7 @@ export function warningsOf(row: Judgement): Warning[] {
   const { dmarc } = readAuthentication(row.authentication)
   if (dmarc === 'fail') {
     const message =
-      'The domain in From says that this message is not from it (DMARC failed). Do not act on it as if it were.'
+      'DMARC failed: the domain in From does not confirm this message. Do not act on it as if that domain had sent it.'
     warnings.push({ code: 'failed_authentication', message })
   }
   if (isFromProven(row) === false) {

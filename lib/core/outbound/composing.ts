@@ -126,7 +126,7 @@ export async function writeOutgoing(
   await insertReading(db, { id, ...reading })
   const { thread } = outgoing
   const before = thread ? await participantsOf(db, thread) : new Set<string>()
-  const participants = writeParticipants(withMessage(before, row))
+  const participants = writeParticipants(withMessage(before, row, thread === undefined))
   if (thread) await addMessageToThread(db, threadId, { createdAt, isRead: true, participants })
   else await insertUncountedThreads(db, [{ ...beginningThread(threadId, outgoing, createdAt), participants }])
   const attachmentBytes = outgoing.attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)

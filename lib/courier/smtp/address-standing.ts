@@ -65,8 +65,8 @@ export class AddressStanding {
       return
     }
     // Attempts that fail together are one failure.
-    const isSameWave = before !== undefined && before.failedAtMs > startedMs
-    const failures = (before?.failures ?? 0) + (isSameWave ? 0 : 1)
+    if (before !== undefined && before.failedAtMs > startedMs) return
+    const failures = (before?.failures ?? 0) + 1
     const doublings = Math.max(0, failures - limits.destinationFailures)
     const waitMs = Math.min(limits.addressProbeMs * 2 ** Math.min(doublings, 20), limits.addressProbeMaxMs)
     this.#put(address, { failures, isProbed: false, probeAtMs: nowMs + waitMs, failedAtMs: nowMs })

@@ -40,8 +40,10 @@ t.test("a domain's list has the addresses of the server where its zone, or none,
       name,
       purpose,
     ])
-  const address = [['A', hostname, 'host']]
-  t.strictSame(await listOf(own), address)
-  t.strictSame(await listOf(hostname.replace(/^[^.]+\./, '')), address, 'the name stands below it')
-  t.strictSame(await listOf('other.example'), [], 'whose zone can not have it')
+  const address = ['A', hostname, 'host']
+  const dmarcOf = (domain: string) => ['TXT', `_dmarc.${domain}`, 'dmarc']
+  t.strictSame(await listOf(own), [address, dmarcOf(own)])
+  const below = hostname.replace(/^[^.]+\./, '')
+  t.strictSame(await listOf(below), [address, dmarcOf(below)], 'the name is below it')
+  t.strictSame(await listOf('other.example'), [dmarcOf('other.example')], 'its zone cannot have it')
 })
