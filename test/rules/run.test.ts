@@ -61,7 +61,7 @@ t.test('what npm test leaves to CI is there, and CI leaves nothing', async t => 
     'no name of a file that is gone',
   )
   t.equal(new Set(longFiles).size, longFiles.length)
-  t.match(readFileSync(join(root, '.ci/run'), 'utf8'), /^export .*MAILBOXD_TESTS_ALL=yes\nnpm cit$/m)
+  t.match(readFileSync(join(root, '.ci/run'), 'utf8'), /^MAILBOXD_TESTS_ALL=yes npm cit /m)
 })
 
 t.test('each file is in one group, of its layer, and a fuzzer in one of its own', async t => {

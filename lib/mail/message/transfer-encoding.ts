@@ -21,7 +21,8 @@ export function isBase64Text(body: Buffer): boolean {
   const [first = '', ...others] = body
     .toString('latin1', 0, judgedBytes)
     .trim()
-    .split(/\s*\n\s*/)
+    .split('\n')
+    .map(line => line.trim())
   if (!/^[A-Za-z0-9+/=]*$/.test(first)) return false
   const hasWords = others.some(line => /\w[ .,]+\w/.test(line))
   if (!hasWords || first.length > greetingLength || first.endsWith('=')) return true

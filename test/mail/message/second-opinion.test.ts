@@ -36,6 +36,9 @@ const known: Readonly<Record<string, Partial<Record<keyof Opinion, readonly RegE
       /(?:malformed\/0(?:12|20)|rfc\/007|thirdparty\/007)\.eml$/,
     ],
   },
+  'the text of a part begins at the line that is no field': {
+    attachments: [/lhost-(?:office365-08|x1-02)\.eml$/],
+  },
   'uuencode is decoded, and a text file behind the text is a file': {
     attachments: [/legacy\/0(?:26|30|42|48)\.eml$/],
   },
