@@ -168,7 +168,7 @@ function wanted({ author, spf, spfDomain, isHelo, dkim, policy, arc }: Case) {
       domain,
       selector: 'selector' in dkimKinds[kind] ? dkimKinds[kind].selector : 's1',
       result,
-      isAligned: isNear(domain),
+      isAligned: result === 'pass' ? matches(domain, record?.isDkimStrict) : isNear(domain),
     })),
     spfDomain,
     header: [
