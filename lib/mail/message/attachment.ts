@@ -31,9 +31,9 @@ function isText({ contentType }: Part): boolean {
   return contentType === 'text/plain' || contentType === 'text/html'
 }
 
-/** What is told of an attachment. @param number it is the how manieth */
-export function describeAttachment(part: Part, number: number, raw: Buffer): AttachmentDescription {
-  const filename = part.filename ?? uuencodedName(part, raw)
+/** Describes an attachment. @param number its place among all attachments, from 1 */
+export function describeAttachment(part: Part, number: number): AttachmentDescription {
+  const filename = part.filename ?? uuencodedName(part)
   const contentType =
     part.contentType === 'application/octet-stream' ? typeOfFilename(filename) : part.contentType
   const contentId = singleLine(part.contentId).replace(/^<|>$/g, '')
@@ -45,7 +45,7 @@ export function describeAttachment(part: Part, number: number, raw: Buffer): Att
   }
 }
 
-function uuencodedName({ encoding, start, end }: Part, raw: Buffer): string | undefined {
+function uuencodedName({ encoding, raw, start, end }: Part): string | undefined {
   return /uue/.test(encoding)
     ? decodeUuencode(raw.subarray(start, Math.min(end, start + 4096))).name
     : undefined

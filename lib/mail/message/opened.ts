@@ -14,7 +14,7 @@ export interface OpenedAttachment extends AttachmentDescription {
 }
 
 /** The bytes of a part, without their encoding. */
-function contentOf({ start, end, encoding }: Part, raw: Buffer): Buffer {
+function contentOf({ raw, start, end, encoding }: Part): Buffer {
   return decodeTransfer(raw.subarray(start, end), encoding)
 }
 
@@ -32,13 +32,12 @@ export function mayBeTnef({ contentType, filename }: Part): boolean {
 export function openPart(
   part: Part,
   before: number,
-  raw: Buffer,
 ): { readonly attachments: readonly OpenedAttachment[]; readonly tnef: Tnef | undefined } {
-  const content = contentOf(part, raw)
+  const content = contentOf(part)
   const tnef = mayBeTnef(part) ? readTnef(content, limits.mimeParts - before) : undefined
   const files = (tnef?.files ?? []).map((file, at) => openFile(file, before + at + 1))
   if (tnef?.isWhole && files.length > 0) return { attachments: files, tnef }
-  const itself = describeAttachment(part, before + files.length + 1, raw)
+  const itself = describeAttachment(part, before + files.length + 1)
   return { attachments: [...files, { ...itself, charset: part.charset, content }], tnef }
 }
 

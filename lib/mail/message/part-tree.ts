@@ -1,8 +1,10 @@
 import { limits } from '../../base/limits.ts'
-import { type Header, readHeader } from '../header/header.ts'
+import { type Header, lastField, readHeader } from '../header/header.ts'
 import { lineAt } from '../header/line.ts'
 import { findDelimiter } from './delimiter.ts'
 import { type OpenPart, type Part, partOf } from './part.ts'
+import { mayBeSigned, signedContent } from './signed.ts'
+import { decodeTransfer } from './transfer-encoding.ts'
 import { partUuencodedFiles } from './uuencoded-files.ts'
 
 /** The parts of a message, and what of it was not read, in words for the log. */
@@ -20,10 +22,56 @@ interface Tree extends PartTree {
  * ends with what stands around it, one whose boundary never comes is read by the one that does, or else is text.
  */
 export function readPartTree(raw: Buffer, header: Header): PartTree {
-  const root = partOf(header, undefined, raw, header.bodyOffset, raw.length)
+  return readTreeOf(raw, header)
+}
+
+function readTreeOf(raw: Buffer, header: Header, parent?: Part): Tree {
+  const root = partOf(header, parent, raw, header.bodyOffset, raw.length)
   const tree = readAsSaid(raw, root)
   partUuencodedFiles(raw, tree.root)
   return tree
+}
+
+/** How many signatures may be around one another: RFC 8551 §3.7 has two. Each layer takes as much memory as its content. */
+const signedDepth = 3
+
+/**
+ * Finds the parts of a message as `readPartTree`, and those inside opaque S/MIME (RFC 8551 §3.5.2). A part of that kind becomes a
+ * multipart of itself and the entity that was signed.
+ */
+export function readWholeTree(raw: Buffer, header: Header): PartTree {
+  const { root, problems: own } = readTreeOf(raw, header)
+  const problems = new Set(own)
+  let room: number = limits.mimeParts
+  const visit = (part: OpenPart, depth: number) => {
+    if (part.children.length > 0) for (const child of part.children) visit(child, depth)
+    else if (mayBeSigned(part) && depth < signedDepth && --room >= 0) {
+      const signed = openSigned(part)
+      if (!signed) return
+      for (const problem of signed.problems) problems.add(problem)
+      room -= countParts(signed.root)
+      visit(signed.root, depth + 1)
+    }
+  }
+  visit(root, 0)
+  return { root, problems: [...problems] }
+}
+
+/** Only content with a Content-Type is a MIME entity; signed files, such as invoices in XML, are called .p7m as well. */
+function openSigned(part: OpenPart): Tree | undefined {
+  const content = signedContent(decodeTransfer(part.raw.subarray(part.start, part.end), part.encoding))
+  if (!content) return undefined
+  const header = readHeader(content, { bytes: limits.partHeaderBytes, lines: limits.headerLines })
+  if (lastField(header, 'content-type') === undefined) return undefined
+  const itself = { ...part, parent: part, children: [] }
+  part.contentType = 'multipart/mixed'
+  const tree = readTreeOf(content, header, part)
+  part.children.push(itself, tree.root)
+  return { root: tree.root, problems: [...headerProblems(header), ...tree.problems] }
+}
+
+function countParts({ children }: Part): number {
+  return children.reduce((count, child) => count + countParts(child), 1)
 }
 
 function readAsSaid(raw: Buffer, root: OpenPart): Tree {
@@ -89,13 +137,16 @@ function readPart(raw: Buffer, start: number, open: readonly OpenPart[], problem
   })
   const parent = open.at(-1)!
   let bodyStart = start + header.bodyOffset
-  if (header.fault !== undefined) {
-    problems.add(`the header of a part has ${header.fault}`)
-    if (bodyStart === windowEnd) bodyStart = afterEmptyLine(raw, windowEnd, open)
-  } else if (hasSkippedLine(header)) problems.add('a line in the header of a part is no field')
+  for (const problem of headerProblems(header)) problems.add(problem)
+  if (header.fault !== undefined && bodyStart === windowEnd) bodyStart = afterEmptyLine(raw, windowEnd, open)
   const part = partOf(header, parent, raw, bodyStart, raw.length)
   parent.children.push(part)
   return part
+}
+
+function headerProblems(header: Header): string[] {
+  if (header.fault !== undefined) return [`the header of a part has ${header.fault}`]
+  return hasSkippedLine(header) ? ['a line in the header of a part is no field'] : []
 }
 
 /** Whether a line within a header is no field of it. */

@@ -22,6 +22,8 @@ export interface Part {
   readonly calendarMethod: string
   readonly parent: Part | undefined
   readonly children: readonly Part[]
+  /** The bytes that `start` and `end` count in: the message, or what was signed within it. */
+  readonly raw: Buffer
   readonly start: number
   readonly end: number
 }
@@ -63,6 +65,7 @@ export function partOf(
     calendarMethod: type.value === 'text/calendar' ? (method ?? '').trim().toUpperCase() : '',
     parent,
     children: [],
+    raw,
     start,
     end,
   }

@@ -10,7 +10,8 @@ import type { Tnef } from '../tnef/tnef.ts'
 import { type AttachmentDescription, describeAttachment, isAttachment } from './attachment.ts'
 import { mayBeTnef, type OpenedAttachment, openPart } from './opened.ts'
 import type { Part } from './part.ts'
-import { hasSkippedLine, readPartTree } from './part-tree.ts'
+import { hasSkippedLine, readPartTree, readWholeTree } from './part-tree.ts'
+import { mayBeSigned } from './signed.ts'
 import { type Conversation, readThreadIndex } from './thread-index.ts'
 import { decodedLength, decodeTransfer, isBase64Text } from './transfer-encoding.ts'
 
@@ -45,8 +46,8 @@ export interface ParsedAttachment extends AttachmentDescription {
  */
 export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
   const header = readHeader(raw)
-  const { root, problems } = readPartTree(raw, header)
-  const reading = createReading(raw, guess)
+  const { root, problems } = readWholeTree(raw, header)
+  const reading = createReading(guess)
   const body = reading.read(root)
   const own = bodyText(body)
   const isEmpty = own.html === '' && own.text.trim() === ''
@@ -77,14 +78,15 @@ export function textBytesOf(raw: Buffer): number {
   const { root } = readPartTree(raw, readHeader(raw))
   const attached = new Set(attachmentsOf(root))
   return leavesOf(root).reduce(
-    (bytes, part) => (attached.has(part) && !mayBeTnef(part) ? bytes : bytes + part.end - part.start),
+    (bytes, part) =>
+      attached.has(part) && !mayBeTnef(part) && !mayBeSigned(part) ? bytes : bytes + part.end - part.start,
     0,
   )
 }
 
 /** The bytes of one attachment, counted from 0 as readMessage lists them, with what it is; undefined for none. */
 export function openAttachment(raw: Buffer, index: number): OpenedAttachment | undefined {
-  const { root } = readPartTree(raw, readHeader(raw))
+  const { root } = readWholeTree(raw, readHeader(raw))
   let before = 0
   for (const part of attachmentsOf(root)) {
     // One that is certainly not packed is not decoded to be counted.
@@ -92,7 +94,7 @@ export function openAttachment(raw: Buffer, index: number): OpenedAttachment | u
       before++
       continue
     }
-    const { attachments } = openPart(part, before, raw)
+    const { attachments } = openPart(part, before)
     const found = attachments[index - before]
     if (found) return found
     before += attachments.length
@@ -102,15 +104,15 @@ export function openAttachment(raw: Buffer, index: number): OpenedAttachment | u
 
 /** The bytes of all attachments, as readMessage lists them: the parts are looked for once. */
 export function openAttachments(raw: Buffer): Buffer[] {
-  const { root } = readPartTree(raw, readHeader(raw))
+  const { root } = readWholeTree(raw, readHeader(raw))
   const contents: Buffer[] = []
   for (const part of attachmentsOf(root)) {
-    contents.push(...openPart(part, contents.length, raw).attachments.map(({ content }) => content))
+    contents.push(...openPart(part, contents.length).attachments.map(({ content }) => content))
   }
   return contents
 }
 
-function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
+function createReading(guess: CharsetGuess | undefined) {
   const attachments: ParsedAttachment[] = []
   const shownReports: ReportPart[] = []
   const reports: ReportPart[] = []
@@ -126,15 +128,15 @@ function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
   }
   const attach = (part: Part) => {
     if (!mayBeTnef(part)) {
-      const described = describeAttachment(part, attachments.length + 1, raw)
+      const described = describeAttachment(part, attachments.length + 1)
       if (!isReportType(described.contentType)) {
         // Nobody asks for its bytes here.
-        const sizeBytes = decodedLength(raw.subarray(part.start, part.end), part.encoding)
+        const sizeBytes = decodedLength(part.raw.subarray(part.start, part.end), part.encoding)
         attachments.push({ ...described, sizeBytes })
         return
       }
     }
-    const opened = openPart(part, attachments.length, raw)
+    const opened = openPart(part, attachments.length)
     packed ??= opened.tnef
     for (const { content, charset, ...described } of opened.attachments) {
       attachments.push({ ...described, sizeBytes: content.length })
@@ -147,7 +149,7 @@ function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
     const end = Math.min(part.end, part.start + room)
     if (end < part.end) isCut = true
     room -= end - part.start
-    const encoded = raw.subarray(part.start, end)
+    const encoded = part.raw.subarray(part.start, end)
     const isPlain = part.encoding === 'base64' && !isBase64Text(encoded)
     const content = isPlain ? encoded : decodeTransfer(encoded, part.encoding)
     const isMarkup = part.contentType === 'text/html'
