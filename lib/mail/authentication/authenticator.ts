@@ -97,14 +97,14 @@ export function createAuthenticator(options: {
     const { spf: checkSpf, getAlignment } = await loadMailauth()
     const judged = 'mailbox' in author ? author.mailbox : undefined
     const fromDomain = judged && domainOf(judged.address)
-    const isAligned = (domain: string) =>
+    const isNear = (domain: string) =>
       fromDomain !== undefined && domain !== '' && Boolean(getAlignment(fromDomain, [domain]))
     const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
     // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
     const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
     const [spfResult, { signatures: checked, signingReplyTo, arc }] = await Promise.all([
       within(checkSpf({ ...spfOptions, resolver: lookup as DNSResolver })),
-      reading.then(message => checkSignatures(message, lookup, clock.now(), isAligned)),
+      reading.then(message => checkSignatures(message, lookup, clock.now())),
     ])
     const spf = spfResult ? resultOf(spfResult.status) : 'temperror'
     const identities = (result: AuthenticationResult) => ({
@@ -122,19 +122,22 @@ export function createAuthenticator(options: {
           ...unjudged,
           result: 'temperror' as const,
         })
-    // A record may ask for the very same domain (aspf=s, adkim=s).
-    const signs = (domain: string) => (aligned ? aligned.dkim.has(domain) : isAligned(domain))
-    const signatures = checked.map(each =>
-      each.result === 'pass' ? { ...each, isAligned: signs(each.domain) } : each,
-    )
-    const isSent = aligned ? aligned.isSent : spf === 'pass' && isAligned(spfDomain)
+    // As the record asks, also for results that DMARC does not look at.
+    const isAligned = (method: 'spf' | 'dkim', domain: string) =>
+      aligned?.isStrict[method] ? domain === fromDomain : isNear(domain)
+    const signs = (domain: string) => (aligned ? aligned.dkim.has(domain) : isAligned('dkim', domain))
+    const signatures = checked.map(each => ({
+      ...each,
+      isAligned: each.result === 'pass' ? signs(each.domain) : isAligned('dkim', each.domain),
+    }))
+    const isSent = aligned ? aligned.isSent : spf === 'pass' && isAligned('spf', spfDomain)
     const isSigned = signatures.some(each => each.result === 'pass' && each.isAligned)
     const isProven = isSent || isSigned
-    const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned(spfDomain)
+    const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned('spf', spfDomain)
     const isTrusted = (dmarc === 'fail' || isDenied) && trustedSealers.includes(arc.sealer)
     // A signature of its own may be right all the same.
     const isDeniedInDoubt = isDenied && signatures.some(each => each.result === 'temperror' && each.isAligned)
-    const isOwn = isAligned(spfDomain) || signatures.some(each => each.isAligned)
+    const isOwn = isAligned('spf', spfDomain) || signatures.some(each => each.isAligned)
     const judgement = {
       judged,
       spf,
@@ -203,15 +206,14 @@ async function checkSignatures(
   { chain, read, message }: SignedMessage,
   lookup: Lookup,
   now: Date,
-  isAligned: (domain: string) => boolean,
-): Promise<{ signatures: CheckedSignature[]; signingReplyTo: string[]; arc: ArcResult }> {
+): Promise<{ signatures: Omit<CheckedSignature, 'isAligned'>[]; signingReplyTo: string[]; arc: ArcResult }> {
   const [signatures, arc] = await Promise.all([
     Promise.all(
       read.map(async signature => {
         const { domain, selector } = signature
         const checked = await within(checkDkim(signature, { ...message, now }, lookup))
         const result = checked?.result ?? 'temperror'
-        return { domain, selector, result, isAligned: isAligned(domain) } as const
+        return { domain, selector, result } as const
       }),
     ),
     within(checkArc(chain, message, lookup)),

@@ -18,6 +18,8 @@ interface Alignment {
   readonly isSent: boolean
   /** The domains of signatures. */
   readonly dkim: ReadonlySet<string>
+  /** Whether the record asks for the very same domain (aspf=s, adkim=s). */
+  readonly isStrict: Readonly<Record<'spf' | 'dkim', boolean>>
 }
 
 /** Domains that SPF and DKIM speak of. */
@@ -79,6 +81,10 @@ async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities)
   const aligned = dkimAligned && {
     isSent: checked.alignment?.spf?.result !== undefined,
     dkim: dkimAligned,
+    isStrict: {
+      spf: checked.alignment?.spf?.strict === true,
+      dkim: checked.alignment?.dkim?.strict === true,
+    },
   }
   return { result, policy: policyOf(checked.policy), aligned }
 }

@@ -15,7 +15,7 @@ interface Finding {
 export function saysProven(
   found: string,
   fromDomain: string,
-  isAligned: (domain: string) => boolean,
+  isAligned: (method: 'spf' | 'dkim', domain: string) => boolean,
 ): boolean {
   const findings = readFindings(found)
   const ofDmarc = findings.filter(({ method }) => method === 'dmarc')
@@ -26,14 +26,11 @@ export function saysProven(
         result === 'pass' && (properties.get('header.from') ?? fromDomain) === fromDomain,
     )
   return findings.some(({ method, result, properties }) => {
-    if (result !== 'pass') return false
-    const domains =
-      method === 'spf'
-        ? [properties.get('smtp.mailfrom')]
-        : method === 'dkim'
-          ? [properties.get('header.d'), properties.get('header.i')]
-          : []
-    return domains.some(domain => domain !== undefined && domain !== '' && isAligned(domain))
+    if (result !== 'pass' || (method !== 'spf' && method !== 'dkim')) return false
+    const names = method === 'spf' ? ['smtp.mailfrom'] : ['header.d', 'header.i']
+    return names
+      .map(name => properties.get(name))
+      .some(domain => domain !== undefined && domain !== '' && isAligned(method, domain))
   })
 }
 

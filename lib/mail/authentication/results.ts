@@ -9,7 +9,7 @@ export interface CheckedSignature {
   readonly selector: string
   /** Of a signature that leaves the end of the body unsigned (l=) `policy`: anyone may have added it. */
   readonly result: AuthenticationResult
-  /** Whether the signing domain is that of From, by organisational domain. */
+  /** Whether the signing domain is that of From, as the DMARC record asks; by organisational domain without one. */
   readonly isAligned: boolean
 }
 

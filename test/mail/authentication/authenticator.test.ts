@@ -260,6 +260,25 @@ t.test('without a policy', async t => {
   t.match(await check(plain, { mailFrom: 'x@other.example' }), { dmarc: 'none', aligned: false })
 })
 
+t.test('a strict DMARC record takes SPF and DKIM of the very same domain alone', async t => {
+  t.teardown(() => dns.set('_dmarc.example.com', 'TXT', ['v=DMARC1; p=reject']))
+  const below = await signDkim(plain, { ...signer, domain: 'mail.example.com' })
+  dns.set('s1._domainkey.mail.example.com', 'TXT', [dkimRecord(key.publicKeyBase64)])
+  const elsewhere = { mailFrom: 'x@other.example' }
+  const judge = async (record: string, raw: Buffer, more: Partial<TestMessage> = {}) => {
+    dns.set('_dmarc.example.com', 'TXT', [record])
+    const { dmarc, aligned, signatures } = await authenticator().authenticate({ raw, ...session, ...more })
+    return [dmarc, aligned, ...signatures.map(each => each.isAligned)]
+  }
+  t.same(await judge('v=DMARC1; p=reject', plain), ['pass', true], 'SPF of a name below')
+  t.same(await judge('v=DMARC1; p=reject; aspf=s', plain), ['fail', false])
+  t.same(await judge('v=DMARC1; p=reject', below, elsewhere), ['pass', true, true], 'DKIM of a name below')
+  t.same(await judge('v=DMARC1; p=reject; adkim=s', below, elsewhere), ['fail', false, false])
+  t.same(await judge('v=DMARC1; p=reject; aspf=s', below), ['pass', true, true], 'each by its own tag')
+  const changed = Buffer.from(below.toString().replace('Hello Bob', 'Hello Eve'))
+  t.same(await judge('v=DMARC1; p=reject; adkim=s', changed), ['pass', true, false], 'one that fails as well')
+})
+
 t.test('doubt is no failure', async t => {
   const other = { mailFrom: 'x@other.example' }
   dns.fail(keyName, 'SERVFAIL')

@@ -3,7 +3,7 @@ import { saysProven } from '../../../lib/mail/authentication/excuse.ts'
 
 const from = 'theirs.example'
 const proves = (results: string) =>
-  saysProven(`mx.relay.example; ${results}`, from, domain => domain === from)
+  saysProven(`mx.relay.example; ${results}`, from, (_method, domain) => domain === from)
 
 t.test('results of another host that prove who wrote', async t => {
   for (const results of [

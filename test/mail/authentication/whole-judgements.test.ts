@@ -53,6 +53,8 @@ const arcKinds = {
   'says fail': { by: sealer, found: `dmarc=fail header.from=AUTHOR`, result: 'pass' },
   'says fail and DKIM': { by: sealer, found: `dmarc=fail; dkim=pass header.d=AUTHOR`, result: 'pass' },
   'says DKIM': { by: sealer, found: `spf=fail; dkim=pass header.d=AUTHOR`, result: 'pass' },
+  'says DKIM below': { by: sealer, found: `dkim=pass header.d=below.AUTHOR`, result: 'pass' },
+  'says SPF below': { by: sealer, found: `spf=pass smtp.mailfrom=below.AUTHOR`, result: 'pass' },
   'of a stranger': { by: 'stranger.example', found: `dmarc=pass header.from=AUTHOR`, result: 'pass' },
   unknown: { by: sealer, found: `dmarc=pass header.from=AUTHOR`, selector: 'late', result: 'fail' },
   broken: { by: sealer, found: `dmarc=pass header.from=AUTHOR`, seal: 'AAAA', result: 'fail' },
@@ -159,7 +161,11 @@ function wanted({ author, spf, spfDomain, isHelo, dkim, policy, arc }: Case) {
       signing('pass').length > 0 &&
       !signing('pass').some(each => each.kind === 'pass with Reply-To'),
     aligned: dmarc === 'pass' || (dmarc === 'none' && isProven),
-    isExcused: isTrusted && ['says pass', 'says fail and DKIM', 'says DKIM'].includes(arc),
+    isExcused:
+      isTrusted &&
+      (['says pass', 'says fail and DKIM', 'says DKIM'].includes(arc) ||
+        (arc === 'says DKIM below' && !record?.isDkimStrict) ||
+        (arc === 'says SPF below' && !record?.isSpfStrict)),
     isUnknown:
       dmarc === 'temperror' ||
       (isDenied && signing('temperror').length > 0) ||
@@ -168,7 +174,7 @@ function wanted({ author, spf, spfDomain, isHelo, dkim, policy, arc }: Case) {
       domain,
       selector: 'selector' in dkimKinds[kind] ? dkimKinds[kind].selector : 's1',
       result,
-      isAligned: result === 'pass' ? matches(domain, record?.isDkimStrict) : isNear(domain),
+      isAligned: author !== undefined && matches(domain, record?.isDkimStrict),
     })),
     spfDomain,
     header: [
