@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RootOperationNode, sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
@@ -6,6 +6,7 @@ import { countInScope, findInbox } from '../../lib/store/inboxes.ts'
 import {
   findThreadIdByMessageId,
   listInboxMessages,
+  listReceivedAs,
   listShownMessages,
   listThreadMessages,
 } from '../../lib/store/messages.ts'
@@ -15,6 +16,7 @@ import { addMessageToThread, findThread, listThreads, setThreadRead } from '../.
 import { onEveryDatabase } from '../support/databases.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { insertInboxRow, insertInstallation, insertMessageRow, insertThreadRow } from '../support/rows.ts'
+import { watchedDb } from '../support/watched-db.ts'
 
 const everything = { limit: 100, offset: 0 }
 
@@ -230,6 +232,27 @@ t.test('the list of a full inbox is read by its index', async t => {
     details.join('\n'),
   )
 })
+
+t.test(
+  'a message that is delivered again is looked for by its Message-ID, not among all of the inbox',
+  async t => {
+    const store = await openStore(`${t.testdir({})}/plan.sqlite`, systemClock)
+    t.teardown(() => store.close())
+    const nodes: RootOperationNode[] = []
+    const watched = watchedDb(store.read, {
+      transformQuery({ node }) {
+        nodes.push(node)
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    await listReceivedAs(watched, { since: '' }, ['x'], ['<1@x.example>'])
+    const { sql: text } = store.read.getExecutor().compileQuery(nodes[0]!, { queryId: 'plan' })
+    const query = sql<{ detail: string }>`explain query plan ${sql.raw(text.replaceAll('?', 'null'))}`
+    const details = (await query.execute(store.read)).rows.map(({ detail }) => detail)
+    t.match(details[0], /USING INDEX message_rfcMessageId \(inboxId=\? AND rfcMessageId=\?\)/)
+  },
+)
 
 onEveryDatabase('messages: many large pages at once leave turns to others', async (t, store) => {
   const { inbox } = await store.write(insertInstallation)

@@ -1,5 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { DiskFailed, isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
+import { sizeOf } from '../../blob/content.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { App } from '../app/app.ts'
 import type { Accepted, Reception } from './arrival.ts'
@@ -36,14 +37,23 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
     isAsked = false
     let messages = 0
     let bytes = 0
-    let count = 0
-    while (count < waiting.length && messages < messagesAtOnce && bytes < bytesAtOnce) {
-      const { becomes } = waiting[count++]!.reception
+    const taken: Waiting[] = []
+    const left: Waiting[] = []
+    const likely = new Set<string>()
+    for (const one of waiting) {
+      const { becomes } = one.reception
+      const copies = copyKeysOf(becomes)
+      // A copy of a message of this write waits for the next one, which finds the message in the table.
+      if (messages >= messagesAtOnce || bytes >= bytesAtOnce || copies.some(key => likely.has(key))) {
+        left.push(one)
+        continue
+      }
+      for (const key of copies) likely.add(key)
+      taken.push(one)
       messages += 'nothing' in becomes ? 1 : becomes.arrival.recipients.length
       bytes += 'nothing' in becomes ? 0 : keptBytes(becomes)
     }
-    const taken = waiting.slice(0, count)
-    waiting = waiting.slice(count)
+    waiting = left
     if (waiting.length > 0) ask()
     return taken
   }
@@ -129,6 +139,14 @@ export function saysOfOthers({ returned: { bounces, complaints } }: Reception): 
 /** The inboxes that it comes to. */
 function inboxesOf({ becomes }: Reception): string[] {
   return 'nothing' in becomes ? [] : becomes.arrival.recipients.map(({ inboxId }) => inboxId)
+}
+
+/** Returns a key for each inbox that two receptions share only if both may be the same message. */
+function copyKeysOf(becomes: Reception['becomes']): string[] {
+  if ('nothing' in becomes || becomes.reading.message.rfcMessageId === null) return []
+  const { arrival, reading } = becomes
+  const bytes = sizeOf(arrival.content)
+  return arrival.recipients.map(({ inboxId }) => `${inboxId} ${bytes} ${reading.message.rfcMessageId}`)
 }
 
 /** About how much of a message goes into the database: its text, and its raw where that is in no file. */

@@ -122,6 +122,8 @@ export async function writeReception(app: App, db: WriteDb, reception: Reception
 
 /** For so long the same bytes under the same Message-ID are the message that is there. */
 const repeatedMs = 7 * 24 * 3_600_000
+/** How many messages of the same Message-ID and size one reception is compared with: each may be as large as a message can be. */
+const comparisons = 8
 
 type Received = Awaited<ReturnType<typeof listReceivedAs>>
 
@@ -131,7 +133,8 @@ async function findReceived(db: WriteDb, receptions: readonly Reception[], now: 
   const ids = kept.flatMap(({ reading }) => reading.message.rfcMessageId ?? [])
   const inboxes = kept.flatMap(({ arrival }) => arrival.recipients.map(({ inboxId }) => inboxId))
   const since = isoAfter(now, -repeatedMs)
-  return listReceivedAs(db, { since }, [...new Set(inboxes)], [...new Set(ids)])
+  const found = await listReceivedAs(db, { since }, [...new Set(inboxes)], [...new Set(ids)])
+  return found.toSorted((one, other) => (one.id < other.id ? -1 : 1))
 }
 
 /** The messages that a reception repeats, by inbox: a peer that got no answer to the first delivers it again. */
@@ -151,6 +154,7 @@ async function findRepeated(
     if (rfcMessageId !== reading.message.rfcMessageId || sizeBytes !== sizeOf(arrival.content)) continue
     if (!inboxes.has(inboxId) || repeated.has(inboxId)) continue
     const coming = { rawId: arrival.rawId ?? reception.rawId, content: arrival.content }
+    if (!isSame.has(rawId) && isSame.size >= comparisons) continue
     if (!isSame.has(rawId)) isSame.set(rawId, await hasBytes(app, db, { id: rawId, sizeBytes }, coming))
     if (!isSame.get(rawId)) continue
     repeated.set(inboxId, id)

@@ -1,6 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { prepareReception } from '../../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
+import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
+import { createReceptionWriter } from '../../../lib/core/inbound/write-together.ts'
+import { startApi } from '../../support/api-app.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
@@ -31,3 +36,29 @@ t.test('the same bytes under the same Message-ID are one message of an inbox', a
   t.equal(await deliver(large, 'ann'), 6, 'a large one')
   t.equal(rawFiles(dataDir), 1, 'its file is removed')
 })
+
+t.test(
+  'copies that arrive at the same time are one message, also when they are written together',
+  async t => {
+    const { app, api } = await startApi(t)
+    await api.post('/v1/inboxes', { mailboxName: 'ann' })
+    const receiver = createReceiver(app)
+    const prepare = async (text: string) =>
+      prepareReception(receiver, {
+        sessionId: 's',
+        mailFrom: 'eve@x.example',
+        recipients: [await resolveRecipient(app, 'ann@ours.example')],
+        content: { kind: 'memory', bytes: Buffer.from(text) },
+        peer: { kind: 'local' },
+      })
+    const text = (body: string) => `From: eve@x.example\r\nMessage-ID: <1@x.example>\r\n\r\n${body}\r\n`
+    const texts = [text('Hello'), text('Hello'), text('Other'), text('Hello'), text('Others')]
+    const receptions = await Promise.all(texts.map(prepare))
+    const ids = (await Promise.all(receptions.map(createReceptionWriter(app)))).flat()
+    t.equal(ids.length, 5)
+    t.equal(new Set([ids[0], ids[1], ids[3]]).size, 1, 'the same bytes')
+    t.equal(new Set(ids).size, 3, 'other bytes, also of the same length')
+    const { body } = await api.get('/v1/messages')
+    t.equal(body.data.length, 3)
+  },
+)
