@@ -30,6 +30,11 @@ const eventsOf = async (messageId: string) =>
   (await api.get(`/v1/events?inboxId=${inbox.id}&limit=100`)).body.data.filter(
     (one: { message: { id: string } | null }) => one.message?.id === messageId,
   )
+/** The event of this type, which a server of the database may show a moment after the change itself. */
+const eventOf = (messageId: string, type: string) =>
+  until(`the event ${type}`, async () =>
+    (await eventsOf(messageId)).find((one: { event: string }) => one.event === type),
+  )
 const suppressionOf = async (recipient: string) =>
   (await api.get('/v1/suppressions?limit=100')).body.data.find(
     (one: { recipient: string }) => one.recipient === recipient,
@@ -113,9 +118,7 @@ t.test('how a message ends', async t => {
 
   people.refuse('later@theirs.example', '450 4.2.1 try again')
   const later = await send('later@theirs.example')
-  const deferred = await until('the event', async () =>
-    (await eventsOf(later.messageId)).find((one: { event: string }) => one.event === 'message.deferred'),
-  )
+  const deferred = await eventOf(later.messageId, 'message.deferred')
   t.match(
     deferred,
     { data: { recipient: 'later@theirs.example', status: '4.2.1', diagnostic: /try again/ } },
@@ -154,11 +157,7 @@ t.test('what a hard bounce does', async t => {
       },
       `Added by a hard bounce that speaks of the recipient: ${reply}`,
     )
-    t.match(
-      (await eventsOf(messageId)).find((one: { event: string }) => one.event === 'message.bounced'),
-      { data: { recipient } },
-      '`message.bounced`',
-    )
+    t.match(await eventOf(messageId, 'message.bounced'), { data: { recipient } }, '`message.bounced`')
   }
   const speakOfUs = [
     '550 5.1.7 bad sender',
@@ -206,7 +205,7 @@ t.test('what comes back later', async t => {
   t.ok(true, 'A later bounce (DSN) turns `sent` into `failed`')
   t.match(await suppressionOf('dora@theirs.example'), { reason: 'bounce', messageId })
   t.match(
-    (await eventsOf(messageId)).find((one: { event: string }) => one.event === 'message.bounced'),
+    await eventOf(messageId, 'message.bounced'),
     { data: { recipient: 'dora@theirs.example', status: '5.1.1' } },
     '`message.bounced`',
   )
@@ -266,11 +265,7 @@ t.test('what comes back later', async t => {
       '--r--',
     ].join('\r\n'),
   })
-  const told = await until('the event', async () =>
-    (await eventsOf(complained.messageId)).find(
-      (one: { event: string }) => one.event === 'message.complained',
-    ),
-  )
+  const told = await eventOf(complained.messageId, 'message.complained')
   t.match(told, { data: { recipient: 'fred@theirs.example' } }, '`message.complained`')
   t.match(await suppressionOf('fred@theirs.example'), { reason: 'complaint' })
   t.match(await api.send(inbox.id, { to: 'fred@theirs.example', subject: 's', body: 'b' }), {
