@@ -32,7 +32,7 @@ export const draftOperations: readonly Operation[] = [
     bodyBytes: sendBytes,
     formBytes: sendFormBytes,
     success: { status: 201, schema: Draft },
-    problems: ['attachments_too_large', 'draft_limit_reached', 'too_many_recipients'],
+    problems: ['attachments_too_large', 'draft_limit_reached', 'too_many_recipients', 'storage_full'],
     handle: ({ app, caller, params, body }) => createDraft(app, caller, params.id!, body),
   }),
   lookup({
@@ -76,7 +76,7 @@ export const draftOperations: readonly Operation[] = [
     bodyBytes: sendBytes,
     formBytes: sendFormBytes,
     success: { status: 200, schema: Draft },
-    problems: ['attachments_too_large', 'draft_sent', 'too_many_recipients'],
+    problems: ['attachments_too_large', 'draft_sent', 'too_many_recipients', 'storage_full'],
     handle: ({ app, caller, params, body }) => changeDraft(app, caller, params.id!, body),
   }),
   operation({

@@ -29,6 +29,7 @@ export const sendProblems: readonly ProblemCode[] = [
   'too_many_recipients',
   'cold_outreach_limit',
   'sending_limit',
+  'storage_full',
   'reply_loop',
   'attachments_too_large',
 ]

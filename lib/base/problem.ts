@@ -166,6 +166,10 @@ export const problems = {
   ],
   forward_when_requires_forward_to: [422, 'forwardWhen says when to forward; set forwardTo, too.'],
   inbox_limit_reached: [422, 'The plan allows no more inboxes. Delete one, or change the plan.'],
+  storage_full: [
+    422,
+    'The inbox or its pod has no room for more. Delete messages or threads, or ask the operator to raise storage.inbox_bytes or storage.pod_bytes.',
+  ],
   upgrade_required: [
     426,
     'This is a WebSocket (RFC 6455): connect to it with a WebSocket client, and see that proxies pass Upgrade on.',

@@ -1,6 +1,6 @@
 import { systemClock } from '../base/clock.ts'
 import type { Dns } from '../base/dns.ts'
-import { agentsOf, findMailElsewhere, tellMailElsewhere } from '../core/domains/existing-mail.ts'
+import { agentsOf, describeMailElsewhere, findMailElsewhere } from '../core/domains/existing-mail.ts'
 import { Refused } from './output.ts'
 import { writeText } from './terminal.ts'
 
@@ -21,7 +21,7 @@ export async function requireNoOtherMail(
   if (hosts === undefined) writeText('stderr', `${silent(domain)}\n`)
   else if (hosts.length > 0) {
     throw new Refused(
-      `${tellMailElsewhere(domain, hosts)}. To move all mail of ${domain} to this server, add --replace-mx`,
+      `${describeMailElsewhere(domain, hosts)}. To move all mail of ${domain} to this server, add --replace-mx`,
     )
   }
 }
@@ -39,7 +39,7 @@ export async function confirmDomain(
     const said = await ask(`${silent(domain)} Use it? [y/N]: `)
     return /^y(es)?$/i.test(said.trim()) ? domain : undefined
   }
-  writeText('stderr', `${tellMailElsewhere(domain, hosts)}.\n`)
+  writeText('stderr', `${describeMailElsewhere(domain, hosts)}.\n`)
   const said = await ask(`Use ${agentsOf(domain)} instead? "no" moves all mail of ${domain} here [Y/no]: `)
   if (/^no$/i.test(said.trim())) return domain
   return /^(y(es)?)?$/i.test(said.trim()) ? agentsOf(domain) : undefined

@@ -7,6 +7,7 @@ import { readStatus, type Status } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
 import { bucketOf } from './blobs.ts'
+import { countOf } from './counted.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
 import { commandOf } from './words.ts'
@@ -32,7 +33,8 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
       return { ...read, straysInBucket: inBucket, certificate: certificate ?? null }
     })
     ctl.output().say(status, () => {
-      const { daemon, doors, draining, disk, strays, straysInBucket, certificate, domains, ...rest } = status
+      const { daemon, doors, draining, disk, strays, straysInBucket, full, certificate, domains, ...rest } =
+        status
       const since = daemon.since === null ? '' : ` since ${daemon.since}`
       const drains = draining.map(
         id => `, ${id} drains: nothing leaves its queue until mailboxctl node resume ${id}`,
@@ -47,7 +49,8 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
         doors: tellDoors(doors),
         ...rest,
         disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}${disk.isFull ? `, which is less than min_free: mail is deferred (452), and the API stores nothing new (503)` : ''}`,
-        strays: tellStrays(strays, straysInBucket),
+        full: describeFull(full),
+        strays: describeStrays(strays, straysInBucket),
         certificate: certificate ? textOf(certificate) : '-',
         domains: Object.keys(domains).length > 0 ? domains : '-',
       })
@@ -76,10 +79,15 @@ async function countInBucket({ config, store }: Rows, onDisk: number): Promise<n
   )
 }
 
-function tellStrays(files: number, objects: number | null): string {
-  if (objects === null) return `${files} files; the bucket did not answer`
+function describeFull({ inboxes, pods }: Status['full']): string {
+  if (inboxes === 0 && pods === 0) return '-'
+  return `${countOf(inboxes, 'inbox', 'inboxes')} and ${countOf(pods, 'pod')} accept no mail (452): they reached storage.inbox_bytes or storage.pod_bytes`
+}
+
+function describeStrays(files: number, objects: number | null): string {
+  if (objects === null) return `${countOf(files, 'file')}; the bucket did not answer`
   if (files + objects === 0) return '-'
-  return `${files + objects} files without a row, kept in stray/ for 30 days`
+  return `${countOf(files + objects, 'file')} without a row, kept in stray/ for 30 days`
 }
 
 /** Which door is where. */

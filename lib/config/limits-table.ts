@@ -33,6 +33,29 @@ export const limitsTable = table('What is rationed whatever the plan is.', {
   }),
 })
 
+/** How much inboxes and pods may store. */
+export const storageTable = table(
+  'How much mail is stored. A full inbox or pod answers 452 4.2.2 to senders and 422 storage_full to clients.',
+  {
+    inbox_bytes: number({
+      default: 0,
+      minimum: 0,
+      maximum: 1_000_000_000_000_000,
+      unit: 'bytes',
+      description:
+        'The most that the messages of one inbox may take, as they were sent or received (0: no limit).',
+    }),
+    pod_bytes: number({
+      default: 5_000_000_000,
+      minimum: 0,
+      maximum: 1_000_000_000_000_000,
+      unit: 'bytes',
+      description:
+        'The most that the messages of all inboxes of one pod may take together (0: no limit). It does not apply to the default pod, which is your own. A pod may exceed it by what other nodes store for it in 10 seconds.',
+    }),
+  },
+)
+
 /** Bounds of what an inbox sends. */
 export const sendingTable = table('Bounds of what an inbox sends, in every plan.', {
   recipients_per_inbox_hour: number({

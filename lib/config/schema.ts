@@ -4,7 +4,7 @@ import { acmeTable, tlsTable } from './certificate-tables.ts'
 import { deliveryTable } from './delivery-table.ts'
 import { dkimTable, mtaStsTable } from './domain-tables.ts'
 import { httpTable } from './http-table.ts'
-import { limitsTable, sendingTable } from './limits-table.ts'
+import { limitsTable, sendingTable, storageTable } from './limits-table.ts'
 import { planTable } from './plan-table.ts'
 import { postgresTable } from './postgres-table.ts'
 import { readingTable } from './reading-table.ts'
@@ -256,6 +256,7 @@ export const settings = Type.Object(
     }),
     limits: limitsTable,
     sending: sendingTable,
+    storage: storageTable,
     plan_free: planTable('free', {
       inboxes: 3,
       messages: 0,

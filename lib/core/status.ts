@@ -5,6 +5,7 @@ import { listStrayFiles } from '../blob/disk.ts'
 import { findAccount } from '../store/account.ts'
 import { countDomainsByStatus } from '../store/domains.ts'
 import { findLastEventAt } from '../store/events.ts'
+import { countFull } from '../store/inboxes.ts'
 import { findServerSize } from '../store/postgres/state.ts'
 import { countQueueEntries } from '../store/queue-entries.ts'
 import type { Rows } from './app/app.ts'
@@ -40,6 +41,8 @@ export interface Status {
   readonly disk: { readonly database: number; readonly free: number; readonly isFull: boolean }
   /** Files without a row that were moved to `stray/` of the data directory in the last 30 days. */
   readonly strays: number
+  /** How many inboxes and pods accept no mail because of `storage.inbox_bytes` and `storage.pod_bytes`. */
+  readonly full: { readonly inboxes: number; readonly pods: number }
   /** Of the domains that were added, how many are in which state. */
   readonly domains: Readonly<Record<string, number>>
   readonly lastReceivedAt: string | null
@@ -74,6 +77,10 @@ export async function readStatus(app: Rows): Promise<Status> {
     queue: await countQueueEntries(store.read),
     disk: await diskOf(app),
     strays: (await listStrayFiles(config.data_dir)).length,
+    full: await countFull(store.read, {
+      inboxKiB: Math.floor(config.storage.inbox_bytes / 1024),
+      podKiB: Math.floor(config.storage.pod_bytes / 1024),
+    }),
     domains: await countDomainsByStatus(store.read),
     lastReceivedAt: await findLastEventAt(store.read, 'message.received'),
     lastSentAt: await findLastEventAt(store.read, 'message.sent'),

@@ -49,6 +49,14 @@ const UsageLimits = named(
       Quota,
       'Strangers that the inbox wrote to today (UTC); null when no inbox is named.',
     ),
+    inboxStorage: nullable(
+      UsageCount,
+      'Bytes of the messages and draft attachments of the inbox. Null if no inbox is named.',
+    ),
+    podStorage: nullable(
+      UsageCount,
+      'Bytes of the messages and draft attachments of the pod. Null for an account key, unless it names an inbox.',
+    ),
   },
 )
 export type UsageLimits = Type.Static<typeof UsageLimits>

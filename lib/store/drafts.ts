@@ -3,6 +3,7 @@ import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
+import { addToInbox, kibOf } from './inboxes.ts'
 import { divide, inSlices, takeListedTurn, takeTurnWithLarge } from './listed-messages.ts'
 import type { DraftAttachmentRow, DraftRow } from './tables.ts'
 
@@ -137,23 +138,46 @@ export async function insertDraftAttachments(
   rows: readonly DraftAttachmentRow[],
 ): Promise<void> {
   for (const row of rows) await insertRow(db, 'draftAttachment', row)
+  if (rows.length > 0) await countStored(db, rows[0]!.draftId, rows, 1)
 }
 
 /** Gives their ids: the files of those names are to be removed after the commit. */
 export async function deleteDraftAttachments(db: WriteDb, draftId: string): Promise<string[]> {
-  const rows = await db.deleteFrom('draftAttachment').where('draftId', '=', draftId).returning('id').execute()
+  const rows = await db
+    .deleteFrom('draftAttachment')
+    .where('draftId', '=', draftId)
+    .returning(['id', 'sizeBytes'])
+    .execute()
+  await countStored(db, draftId, rows, -1)
   return rows.map(row => row.id)
 }
 
-/** The attachments of a draft that was sent are in the message: their names stay here, their bytes go. Gives their ids. */
+/**
+ * The attachments of a draft that is now sent are in the message: their names stay here, their bytes go. Gives their ids.
+ * Asked before the draft's status changes.
+ */
 export async function emptyDraftAttachments(db: WriteDb, draftId: string): Promise<string[]> {
   const rows = await db
     .updateTable('draftAttachment')
     .set({ content: null })
     .where('draftId', '=', draftId)
-    .returning('id')
+    .returning(['id', 'sizeBytes'])
     .execute()
+  await countStored(db, draftId, rows, -1)
   return rows.map(row => row.id)
+}
+
+/** Counts attachments of a draft in its inbox. Those of a draft that was sent are in its message. */
+async function countStored(
+  db: WriteDb,
+  draftId: string,
+  attachments: readonly Pick<DraftAttachmentRow, 'sizeBytes'>[],
+  sign: 1 | -1,
+): Promise<void> {
+  const draft = attachments.length > 0 ? await findDraft(db, draftId) : undefined
+  if (!draft || draft.status === 'sent') return
+  const storedKiB = attachments.reduce((sum, { sizeBytes }) => sum + kibOf(sizeBytes), 0)
+  await addToInbox(db, draft.inboxId, { storedKiB: sign * storedKiB })
 }
 
 /** A draft whose attachments are gone. */

@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely'
 import type { Scope } from '../base/scope.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
-import type { Db, WriteDb } from './dialect/dialect.ts'
+import { type Db, together, type WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import {
   keptChange,
@@ -97,6 +97,38 @@ export async function filterInboxAddresses(db: Db, addresses: readonly string[])
 const inboxAddresses = keptRowsOf((db, _given: Values, addresses = []) =>
   db.selectFrom('inbox').select('address').where('address', 'in', addresses).where('deletedAt', 'is', null),
 )
+
+/** Lists how much these inboxes store. */
+export function listStored(
+  db: Db,
+  ids: readonly string[],
+): Promise<Pick<InboxRow, 'id' | 'storedKiB' | 'isSystem'>[]> {
+  return storedOf(db, {}, [...new Set(ids)])
+}
+const storedOf = keptRowsOf((db, _given: Values, ids = []) =>
+  db.selectFrom('inbox').select(['id', 'storedKiB', 'isSystem']).where('id', 'in', ids),
+)
+
+/** Counts the inboxes, and the pods besides the default one, that store at least this many KiB. A limit of 0 is none. */
+export async function countFull(
+  db: Db,
+  limits: { readonly inboxKiB: number; readonly podKiB: number },
+): Promise<{ inboxes: number; pods: number }> {
+  const there = db.selectFrom('inbox').where('inbox.deletedAt', 'is', null).where('inbox.isSystem', '=', 0)
+  const inboxes = there
+    .where('storedKiB', '>=', limits.inboxKiB)
+    .select(eb => eb.fn.countAll<number>().as('count'))
+  const pods = there
+    .innerJoin('pod', 'pod.id', 'inbox.podId')
+    .where('pod.isDefault', '=', 0)
+    .groupBy('pod.id')
+    .having(eb => eb.fn.sum('storedKiB'), '>=', limits.podKiB)
+    .select('pod.id')
+  return {
+    inboxes: limits.inboxKiB === 0 ? 0 : Number((await inboxes.executeTakeFirstOrThrow()).count),
+    pods: limits.podKiB === 0 ? 0 : (await pods.execute()).length,
+  }
+}
 
 /** The addresses of these inboxes by their ids, also of those that are deleted. */
 export async function listInboxAddresses(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
@@ -209,6 +241,7 @@ export async function countInScope(db: Db, scope: Scope): Promise<Required<Inbox
       eb.fn.coalesce(eb.fn.sum<number>('outboundCount'), eb.lit(0)).as('outbound'),
       eb.fn.coalesce(eb.fn.sum<number>('threadCount'), eb.lit(0)).as('threads'),
       eb.fn.coalesce(eb.fn.sum<number>('unreadThreadCount'), eb.lit(0)).as('unreadThreads'),
+      eb.fn.coalesce(eb.fn.sum<number>('storedKiB'), eb.lit(0)).as('storedKiB'),
     ])
     .where('deletedAt', 'is', null)
   if (scope.inboxId !== null) query = query.where('id', '=', scope.inboxId)
@@ -216,17 +249,24 @@ export async function countInScope(db: Db, scope: Scope): Promise<Required<Inbox
   return query.executeTakeFirstOrThrow()
 }
 
-/** What a message or a thread adds to the counters that answer `total`. */
+/** What a message or a thread adds to the counters of its inbox. */
 export interface InboxCounts {
   readonly inbound?: number
   readonly outbound?: number
   readonly threads?: number
   readonly unreadThreads?: number
+  readonly storedKiB?: number
 }
 
+/** The size of a raw as inboxes count it: in KiB, for an integer has 32 bits. */
+export function kibOf(sizeBytes: number): number {
+  return Math.ceil(sizeBytes / 1024)
+}
+
+const noCounts = { inbound: 0, outbound: 0, threads: 0, unreadThreads: 0, storedKiB: 0 }
+
 export async function addToInbox(db: WriteDb, id: string, added: InboxCounts): Promise<void> {
-  const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
-  await countOnly(db, { inbound, outbound, threads, unreadThreads, id })
+  await countOnly(db, { ...noCounts, ...added, id })
 }
 
 /**
@@ -240,8 +280,7 @@ export function countInInbox(
   added: InboxCounts,
   now: Date,
 ): Promise<InboxRow | undefined> {
-  const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
-  return countAndFind(db, { inbound, outbound, threads, unreadThreads, id, nowMs: now.getTime() })
+  return countAndFind(db, { ...noCounts, ...added, id, nowMs: now.getTime() })
 }
 
 /** `createdAt` of the message that was counted last, or of one so many before it in the same write. */
@@ -261,33 +300,24 @@ export async function countInInboxes(
   added: readonly (Omit<Required<InboxCounts>, 'outbound'> & { readonly id: string })[],
   now: Date,
 ): Promise<CountedInbox[]> {
-  const alike = Map.groupBy(added, ({ inbound, threads, unreadThreads }) =>
-    [inbound, threads, unreadThreads].join(),
+  const alike = Map.groupBy(added, ({ inbound, threads, unreadThreads, storedKiB }) =>
+    [inbound, threads, unreadThreads, storedKiB].join(),
   )
   const counted: CountedInbox[] = []
-  for (const of of alike.values()) {
-    const { inbound, threads, unreadThreads } = of[0]!
+  const count = async (of: typeof added) => {
+    const { id: _id, ...counts } = of[0]!
     const ids = of.map(({ id }) => id)
-    const given = { inbound, threads, unreadThreads, nowMs: now.getTime() }
-    counted.push(...(await countAndFindAll(db, given, ids)))
+    counted.push(...(await countAndFindAll(db, { ...noCounts, ...counts, nowMs: now.getTime() }, ids)))
   }
+  await together([...alike.values()].map(count))
   return counted
 }
 const countAndFindAll = keptReturningRowsOf(
-  (
-    db,
-    {
-      inbound,
-      threads,
-      unreadThreads,
-      nowMs,
-    }: Omit<Required<InboxCounts>, 'outbound'> & { nowMs: number } & Values,
-    ids = [],
-  ) =>
+  (db, given: Required<InboxCounts> & { nowMs: number } & Values, ids = []) =>
     db
       .updateTable('inbox')
-      .set(eb => increments(eb, { inbound, outbound: 0, threads, unreadThreads }))
-      .set(lastMessageMs(nowMs, sql`cast(${inbound} as bigint)`))
+      .set(eb => increments(eb, given))
+      .set(lastMessageMs(given.nowMs, sql`cast(${given.inbound} as bigint)`))
       .where('id', 'in', ids)
       .where('deletedAt', 'is', null)
       .returningAll()
@@ -323,5 +353,6 @@ function increments(eb: ExpressionBuilder<Tables, 'inbox'>, given: Required<Inbo
     outboundCount: eb('outboundCount', '+', given.outbound),
     threadCount: eb('threadCount', '+', given.threads),
     unreadThreadCount: eb('unreadThreadCount', '+', given.unreadThreads),
+    storedKiB: eb('storedKiB', '+', given.storedKiB),
   }
 }

@@ -143,6 +143,20 @@ export const invariants: readonly Invariant[] = [
     ),
   },
   {
+    name: 'storage',
+    promise: 'an inbox counts the size of its messages and drafts',
+    sql: counter(
+      'storedKiB',
+      `select coalesce(sum("kib"), 0) from (
+        select (raw."sizeBytes" + 1023) / 1024 as "kib" from "message" message join "raw" raw on raw."id" = message."rawId"
+        where message."inboxId" = inbox."id"
+        union all
+        select (attachment."sizeBytes" + 1023) / 1024 from "draft" draft join "draftAttachment" attachment on attachment."draftId" = draft."id"
+        where draft."inboxId" = inbox."id" and draft."status" != 'sent'
+      ) sizes`,
+    ),
+  },
+  {
     name: 'thread',
     promise: 'a thread counts its messages, which are in its inbox, and has at least one',
     sql: `

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely'
 import { firstIdAt } from '../base/ids.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { addToInbox } from './inboxes.ts'
+import { addToInbox, kibOf } from './inboxes.ts'
 import { deleteUnusedRaw } from './raws.ts'
 import { unindexMessages } from './search/full-text.ts'
 import type { MessageRow, Tables, ThreadRow } from './tables.ts'
@@ -31,6 +31,7 @@ export async function deleteFromThread(
   messages: readonly Deletable[],
 ): Promise<string[]> {
   const ids = messages.map(message => message.id)
+  const storedKiB = await sumKiB(db, messages)
   if (ids.length > 0) await deleteMessages(db, ids)
   const inbound = messages.filter(message => message.direction === 'inbound').length
   const newest = await db
@@ -54,12 +55,21 @@ export async function deleteFromThread(
     outbound: inbound - ids.length,
     threads: newest ? 0 : -1,
     unreadThreads: newest || thread.isRead ? 0 : -1,
+    storedKiB: -storedKiB,
   })
   const gone: string[] = []
   for (const { rawId } of messages) {
     if (rawId !== null && (await deleteUnusedRaw(db, rawId))) gone.push(rawId)
   }
   return gone
+}
+
+/** The size of the raws of these messages, as the inbox counts it. */
+async function sumKiB(db: Db, messages: readonly Deletable[]): Promise<number> {
+  const ids = messages.flatMap(({ rawId }) => rawId ?? [])
+  if (ids.length === 0) return 0
+  const raws = await db.selectFrom('raw').select('sizeBytes').where('id', 'in', ids).execute()
+  return raws.reduce((sum, { sizeBytes }) => sum + kibOf(sizeBytes), 0)
 }
 
 /** Messages of an inbox that came or were sent before an instant, all or of one category. */

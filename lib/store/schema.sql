@@ -124,7 +124,8 @@ create table "domainUse" (
 -- isSystem: it takes the mail of postmaster and abuse, and no list or counter of inboxes has it unless asked.
 -- `clientId` is the caller's own name for it, `creationHash` the SHA-256 of what it was asked for with; a deleted one has neither.
 -- `lastMessageMs`: `createdAt` of the message that was committed last, in milliseconds since 1970 (text, for an integer has 32 bits);
--- the next one is later.
+-- the next one is later. `storedKiB`: the raws of its messages and the attachments of its unsent drafts, each rounded up
+-- to KiB.
 create table "inbox" (
   "id" text primary key,
   "podId" text not null references "pod" ("id"),
@@ -149,7 +150,8 @@ create table "inbox" (
   "hasHeld" integer not null default 0,
   "clientId" text,
   "creationHash" text,
-  "lastMessageMs" text
+  "lastMessageMs" text,
+  "storedKiB" integer not null default 0
 );
 create unique index "inbox_address" on "inbox" ("address");
 create unique index "inbox_clientId" on "inbox" ("podId", "clientId") where "clientId" is not null;

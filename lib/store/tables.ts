@@ -109,6 +109,7 @@ export interface InboxRow {
   clientId: string | null
   creationHash: string | null
   lastMessageMs: string | null
+  storedKiB: number
 }
 
 export interface ApiKeyRow {

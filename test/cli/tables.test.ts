@@ -50,6 +50,8 @@ t.test('usage is tables that fit 100 columns, however it is grouped', async t =>
     inboxCreations: { used: 3, limit: 100, resetsAt: '2026-01-02T03:04:05.678Z' },
     messages: { used: 3, limit: null, resetsAt: '2026-01-02T03:04:05.678Z' },
     coldRecipients: null,
+    inboxStorage: null,
+    podStorage: null,
   }
   for (const [groupBy, row] of [
     ['day', { day: '2026-01-02', ...counts }],

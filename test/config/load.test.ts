@@ -138,6 +138,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       external_reply_to: true,
     },
     sending: { recipients_per_inbox_hour: 1000 },
+    storage: { inbox_bytes: 0, pod_bytes: 5_000_000_000 },
     submission: { listen: [], listen_tls: [] },
     authentication: { check: true, dmarc_reject: 'refuse', trusted_arc_sealers: [] },
     keys: { prefix: 'mbx_' },

@@ -22,7 +22,7 @@ const everything = { limit: 100, offset: 0 }
 
 onEveryDatabase('where there is no inbox all is counted to none', async (t, store) => {
   await store.write(insertInstallation)
-  const none = { inbound: 0, outbound: 0, threads: 0, unreadThreads: 0 }
+  const none = { inbound: 0, outbound: 0, threads: 0, unreadThreads: 0, storedKiB: 0 }
   for (const scope of [
     { podId: 'none', inboxId: null },
     { podId: null, inboxId: 'none' },

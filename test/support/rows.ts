@@ -75,6 +75,7 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     clientId: null,
     creationHash: null,
     lastMessageMs: null,
+    storedKiB: 0,
   }
   await insertInbox(db, inbox)
   return inbox

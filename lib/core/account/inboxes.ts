@@ -207,6 +207,7 @@ export async function insertInbox(
     clientId: inbox.clientId ?? null,
     creationHash: inbox.creationHash ?? null,
     lastMessageMs: null,
+    storedKiB: 0,
   }
   await inboxes.insertInbox(db, row)
   return row

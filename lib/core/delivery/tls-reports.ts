@@ -156,7 +156,7 @@ async function compose(
       references: [],
       thread: undefined,
     }
-    const counted = await countOutgoing(db, inbox.id, undefined, date)
+    const counted = await countOutgoing(db, inbox.id, undefined, { date, sizeBytes: raw.length })
     if (!counted) throw new Error(`no inbox ${inbox.address}`)
     await writeOutgoing(app, db, { ...outgoing, inbox: counted }, { id: rawId, sizeBytes: raw.length })
   }

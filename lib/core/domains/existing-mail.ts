@@ -47,7 +47,7 @@ export async function findMailElsewhere(
 }
 
 /** What happens to a domain that receives mail elsewhere, and the name to use instead. */
-export function tellMailElsewhere(domain: string, hosts: readonly string[]): string {
+export function describeMailElsewhere(domain: string, hosts: readonly string[]): string {
   return `${domain} already receives mail: its MX is ${hosts.join(', ')}. With the MX of this server, mail to the people there is split between the servers or lost. Use a subdomain for the agents, such as ${agentsOf(domain)}`
 }
 

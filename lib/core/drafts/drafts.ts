@@ -23,6 +23,7 @@ import type { Derived } from '../outbound/correspondents.ts'
 import type { Person } from '../outbound/person.ts'
 import { findReply } from '../outbound/send.ts'
 import { partFaults } from '../outbound/send-faults.ts'
+import { requireStorage } from '../quota/storage.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
 async function present(
@@ -110,7 +111,7 @@ export async function listDrafts(
   return { rows: await present(app, db, caller, rows), total }
 }
 
-/** @throws Problem `not_found`, `invalid_request`, `attachments_too_large`, `draft_limit_reached`, `too_many_recipients` */
+/** @throws Problem `not_found`, `invalid_request`, `attachments_too_large`, `draft_limit_reached`, `too_many_recipients`, `storage_full` */
 export async function createDraft(
   app: App,
   caller: Caller,
@@ -149,6 +150,7 @@ export async function createDraft(
     if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
+    await requireStorage(app, await getInboxRow(db, caller, inbox.id))
     await drafts.insertDraft(db, { ...row, derived: await deriveFor(db, caller, row) })
     await drafts.insertDraftAttachments(db, attachments)
     await schedule(app, db, row)
@@ -156,7 +158,7 @@ export async function createDraft(
   })
 }
 
-/** @throws Problem `not_found`, `draft_sent`, `invalid_request`, `attachments_too_large`, `too_many_recipients` */
+/** @throws Problem `not_found`, `draft_sent`, `invalid_request`, `attachments_too_large`, `too_many_recipients`, `storage_full` */
 export async function changeDraft(app: App, caller: Caller, id: string, change: DraftChange): Promise<Draft> {
   const found = await getDraftRow(app.store.read, caller, id)
   if (found.status === 'sent') throw new Problem('draft_sent')
@@ -172,6 +174,7 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
     }
     if (change.attachments === undefined) return []
     const gone = await drafts.deleteDraftAttachments(db, row.id)
+    if (attachments.length > 0) await requireStorage(app, await getInboxRow(db, caller, row.inboxId))
     await drafts.insertDraftAttachments(db, attachments)
     return gone
   })

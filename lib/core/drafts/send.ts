@@ -123,9 +123,9 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Remem
     await also.remember(db, sent)
     const { messageId } = sent
     const changes = { status: 'sent', messageId, lastError: null, updatedAt: app.clock.now().toISOString() }
+    files = await emptyDraftAttachments(db, draft.id)
     if (!(await updateDraft(db, draft, changes))) throw new DraftChanged()
     await app.queue.drop(db, draft.id)
-    files = await emptyDraftAttachments(db, draft.id)
   }
   const inbox = await getInboxRow(app.store.read, caller, draft.inboxId)
   const expected = draft.derived === null ? undefined : (JSON.parse(draft.derived) as Derived)

@@ -92,7 +92,7 @@ export async function writeConfirmationMail(
   const fromAddr = `no-reply@${app.config.account_domain}`
   const to = question.address
   const date = new Date(question.createdAt)
-  const counted = await countOutgoing(db, inbox.id, undefined, date)
+  const counted = await countOutgoing(db, inbox.id, undefined, { date, sizeBytes: 0 })
   if (!counted) throw new Error(`no inbox ${inbox.address}`)
   await writeOutgoing(
     app,

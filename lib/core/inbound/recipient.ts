@@ -7,6 +7,7 @@ import { findMessage } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { Reads } from '../app/app.ts'
 import { findHere, isOwnPostmaster, isUsable, systemAddress } from '../domains/usable.ts'
+import { requireRoomForMail } from '../quota/storage.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
 export interface Recipient {
@@ -36,49 +37,49 @@ export function isRolePath(rcptTo: string): boolean {
 /**
  * The inbox that a forward-path leads to. `user+tag` is `user`, unless an inbox has that very address. The reverse-path
  * of a delivery (bounce.<domain>) leads to the inbox that sent it.
- * @throws Reply 550 5.1.1 for an inbox that is not there, 550 5.7.1 for a domain that is not ours, 553 5.1.3 for nonsense
+ * @throws Reply 550 5.1.1 for an inbox that is not there, 550 5.7.1 for a domain that is not ours, 553 5.1.3 for nonsense,
+ * 452 4.2.2 for a full mailbox
  */
 export async function resolveRecipient(app: Reads, rcptTo: string): Promise<Recipient> {
   const found = await findRecipient(app, rcptTo)
   if (found === 'foreign') throw new Reply(550, '5.7.1', 'We do not relay: that domain is not ours')
   if (found === 'unknown') throw new Reply(550, '5.1.1', 'There is no such mailbox here')
   if (found === 'malformed') throw new Reply(553, '5.1.3', 'That is not an address')
-  return found
+  const { inbox, ...returned } = found
+  await requireRoomForMail(app, inbox)
+  return { inboxId: inbox.id, podId: inbox.podId, address: inbox.address, rcptTo, ...returned }
 }
+
+/** An inbox, and the delivery that has come back to it. */
+type Found = Pick<Recipient, 'deliveryId' | 'deliveredTo'> & { readonly inbox: InboxRow }
 
 async function findRecipient(
   app: Reads,
   rcptTo: string,
-): Promise<Recipient | 'foreign' | 'unknown' | 'malformed'> {
+): Promise<Found | 'foreign' | 'unknown' | 'malformed'> {
   // The one address without a domain that must be accepted.
   const asked = rcptTo.toLowerCase() === 'postmaster' ? systemAddress(app) : normaliseAddress(rcptTo)
   const address = asked !== undefined && isOwnPostmaster(app, asked) ? systemAddress(app) : asked
   if (address === undefined) return 'malformed'
   const db = app.store.read
-  const returned = await findReturned(app, address, rcptTo)
+  const returned = await findReturned(app, address)
   if (returned) return returned
   const { domain, inbox } = await findHere(app, db, address)
   if (!domain) return 'foreign'
-  if (inbox) return recipientOf(inbox, rcptTo)
+  if (inbox) return { inbox }
   // Of a domain that is not verified any more only the mail of its inboxes is ours to take.
   if (!isUsable(app, domain)) return 'foreign'
   const base = baseAddress(address)
   if (!isRolePath(base)) return 'unknown'
   const system = await findInboxByAddress(db, systemAddress(app))
-  return system ? recipientOf(system, rcptTo) : 'unknown'
+  return system ? { inbox: system } : 'unknown'
 }
 
 /** The inbox of the delivery that has this reverse-path. */
-async function findReturned(app: Reads, address: string, rcptTo: string): Promise<Recipient | undefined> {
+async function findReturned(app: Reads, address: string): Promise<Found | undefined> {
   const mailFrom = parseVerp(address)
   const delivery = mailFrom === undefined ? undefined : await findDeliveryByMailFrom(app.store.read, mailFrom)
   const message = delivery && (await findMessage(app.store.read, delivery.messageId))
   const inbox = message && (await findInbox(app.store.read, message.inboxId))
-  return inbox && delivery
-    ? { ...recipientOf(inbox, rcptTo), deliveryId: delivery.id, deliveredTo: delivery.recipient }
-    : undefined
-}
-
-function recipientOf({ id, podId, address }: InboxRow, rcptTo: string): Recipient {
-  return { inboxId: id, podId, address, rcptTo }
+  return inbox && delivery && { inbox, deliveryId: delivery.id, deliveredTo: delivery.recipient }
 }

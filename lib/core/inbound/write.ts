@@ -9,7 +9,7 @@ import { insertContacts } from '../../store/contacts.ts'
 import { addToDay } from '../../store/daily-usage.ts'
 import { together, type WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
-import { type CountedInbox, countInInboxes, messageDate } from '../../store/inboxes.ts'
+import { type CountedInbox, countInInboxes, kibOf, messageDate } from '../../store/inboxes.ts'
 import { insertReadings, insertUncountedMessages, listReceivedAs } from '../../store/messages.ts'
 import { findRaw, insertRaws } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
@@ -26,6 +26,7 @@ import {
   writeParticipants,
 } from '../mailbox/participants.ts'
 import { findOrMakeThread, type Threads } from '../mailbox/threading.ts'
+import { type NewMessage, refuseOverQuota } from '../quota/storage.ts'
 import { recordRefused } from './admission.ts'
 import type { Accepted, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
@@ -35,7 +36,7 @@ import { traceFields } from './trace.ts'
 /** What one message is written from. */
 type Read = Accepted & Pick<Reception, 'rawId' | 'returned'>
 
-/** What came of one reception: the ids of its messages; or the reply that refuses it, because its inboxes were deleted meanwhile. */
+/** What came of one reception: the ids of its messages; or the reply that refuses it, because its inboxes were deleted or filled meanwhile. */
 export type Written = { readonly ids: string[] } | { readonly refusal: Reply }
 
 /** One message on its way to one inbox, with the thread that it comes to there. */
@@ -43,6 +44,12 @@ interface Coming {
   readonly read: Read
   readonly recipient: Recipient
   readonly thread: ThreadRow
+}
+
+/** Which inboxes get a reception as a new message, and which of its messages (by inbox) were stored before. */
+interface Deliverable {
+  readonly recipients: readonly Recipient[]
+  readonly repeated: ReadonlyMap<string, string>
 }
 
 /** The same on its way into the database. */
@@ -63,23 +70,32 @@ export async function writeReceptions(
 ): Promise<Written[]> {
   const now = app.clock.now()
   const threads: Threads = { begun: new Map(), continued: new Map(), byMessageId: new Map() }
-  const coming: Coming[][] = []
-  const repeated: string[][] = []
   const received = await findReceived(db, receptions, now)
+  const deliverable: Deliverable[] = []
   for (const reception of receptions) {
-    const there = await findRepeated(app, db, reception, received)
-    repeated.push([...there.values()])
-    coming.push(await findThreads(app, db, reception, there, now, threads))
+    const repeated = await findRepeated(app, db, reception, received)
+    deliverable.push({ repeated, recipients: recipientsOf(reception, repeated) })
+  }
+  const overQuota = await refuseOverQuota(app, db, sizesOf(receptions, deliverable))
+  const coming: Coming[][] = []
+  for (const [index, reception] of receptions.entries()) {
+    const recipients = overQuota[index] ? [] : deliverable[index]!.recipients
+    coming.push(await findThreads(app, db, reception, recipients, now, threads))
   }
   const messages = countBy(coming.flat().map(({ recipient }) => recipient.inboxId))
-  const inboxes = await countAll(db, messages, threads, now)
+  const inboxes = await countAll(db, messages, sumSizes(coming.flat()), threads, now)
   const arriving: Arriving[] = []
   const reads: Read[] = []
   const written: Written[] = []
   for (const [index, { refused, returned, becomes }] of receptions.entries()) {
     // An inbox that was deleted since RCPT gets none.
     const there = coming[index]!.filter(({ recipient }) => inboxes.has(recipient.inboxId))
-    const ids: string[] = [...repeated[index]!]
+    const ids = [...deliverable[index]!.repeated.values()]
+    const refusal = overQuota[index]
+    if (refusal) {
+      written.push({ refusal })
+      continue
+    }
     if (there.length === 0 && ids.length > 0) {
       await recordRefused(app, db, refused)
       written.push({ ids })
@@ -112,7 +128,7 @@ export async function writeReceptions(
 
 /**
  * The same for one, in a write that does more.
- * @throws Reply 550 5.1.1 when its inboxes were deleted meanwhile
+ * @throws Reply 550 5.1.1 when its inboxes were deleted meanwhile, 452 4.2.2 when they were filled
  */
 export async function writeReception(app: App, db: WriteDb, reception: Reception): Promise<string[]> {
   const [written] = await writeReceptions(app, db, [reception])
@@ -187,22 +203,28 @@ async function readFileOf(app: App, file: BlobFile): Promise<Buffer | undefined>
   return content && readContent(content)
 }
 
-/** The thread for each inbox of a reception. Several forward-paths may lead to one inbox (user, user+tag): it gets one message. */
+/** The inboxes that get a reception as a new message. Several forward-paths may lead to one inbox (user, user+tag): it gets one message. */
+function recipientsOf({ becomes }: Reception, repeated: ReadonlyMap<string, string>): Recipient[] {
+  if ('nothing' in becomes) return []
+  const byInbox = new Map(becomes.arrival.recipients.map(recipient => [recipient.inboxId, recipient]))
+  return [...byInbox.values()].filter(({ inboxId }) => !repeated.has(inboxId))
+}
+
+/** The thread for each inbox that gets a reception. */
 async function findThreads(
   app: App,
   db: WriteDb,
   { rawId, returned, becomes }: Reception,
-  repeated: ReadonlyMap<string, string>,
+  recipients: readonly Recipient[],
   now: Date,
   threads: Threads,
 ): Promise<Coming[]> {
   if ('nothing' in becomes) return []
   const read = { ...becomes, rawId, returned }
   const { rfcMessageId } = read.reading.message
-  const byInbox = new Map(read.arrival.recipients.map(recipient => [recipient.inboxId, recipient]))
   const coming: Coming[] = []
-  for (const [inboxId, recipient] of byInbox) {
-    if (repeated.has(inboxId)) continue
+  for (const recipient of recipients) {
+    const { inboxId } = recipient
     const thread = await findOrMakeThread(app, db, read, inboxId, isoAfter(now, 0), threads)
     coming.push({ read, recipient, thread })
     const messageKey = `${inboxId} ${rfcMessageId}`
@@ -270,6 +292,7 @@ async function insertAll(
 async function countAll(
   db: WriteDb,
   messages: ReadonlyMap<string, number>,
+  storedKiB: ReadonlyMap<string, number>,
   threads: Threads,
   now: Date,
 ): Promise<ReadonlyMap<string, CountedInbox>> {
@@ -281,6 +304,7 @@ async function countAll(
   const counted = [...messages].map(([id, inbound]) => ({
     id,
     inbound,
+    storedKiB: storedKiB.get(id) ?? 0,
     threads: begun.get(id) ?? 0,
     unreadThreads: (begun.get(id) ?? 0) + (reread.get(id) ?? 0),
   }))
@@ -293,6 +317,28 @@ function attachmentBytesOf({ reading }: Read): number {
 
 function countBy(ids: readonly string[]): Map<string, number> {
   return new Map([...Map.groupBy(ids, id => id)].map(([id, all]) => [id, all.length]))
+}
+
+/** For each reception the size of each message that it becomes. */
+function sizesOf(receptions: readonly Reception[], deliverable: readonly Deliverable[]): NewMessage[][] {
+  return receptions.map(({ becomes }, index) => {
+    if ('nothing' in becomes) return []
+    const sizeKiB = sizeKiBOf(becomes)
+    return deliverable[index]!.recipients.map(({ inboxId, podId }) => ({ inboxId, podId, sizeKiB }))
+  })
+}
+
+/** The size of what comes to each inbox, as it counts it. */
+function sumSizes(coming: readonly Coming[]): Map<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { read, recipient } of coming) {
+    sizes.set(recipient.inboxId, (sizes.get(recipient.inboxId) ?? 0) + sizeKiBOf(read))
+  }
+  return sizes
+}
+
+function sizeKiBOf({ arrival }: Accepted): number {
+  return kibOf(sizeOf(arrival.content))
 }
 
 /** Events, webhooks and copies of what came. */

@@ -8,7 +8,7 @@ import type { Body } from '../../mail/compose/quote.ts'
 import { addressNames, type Mailbox } from '../../mail/header/mailbox.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { countInInbox, messageDate } from '../../store/inboxes.ts'
+import { countInInbox, kibOf, messageDate } from '../../store/inboxes.ts'
 import { insertMessage, insertReading } from '../../store/messages.ts'
 import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, insertUncountedThreads } from '../../store/threads.ts'
@@ -56,17 +56,18 @@ export interface Outgoing {
  * Counts a message that an inbox sends, in the write of it, and dates it.
  * @param thread that it answers in; undefined for one of its own
  * @param date when it is sent; in the inbox it is dated later where that has a message as late
+ * @param sizeBytes of its raw; 0 without one
  * @returns the inbox as it is in this write; undefined when it was deleted
  */
 export function countOutgoing(
   db: WriteDb,
   inboxId: string,
   thread: ThreadRow | undefined,
-  date: Date,
+  { date, sizeBytes }: { readonly date: Date; readonly sizeBytes: number },
 ): Promise<InboxRow | undefined> {
   // Answering marks the thread read; so does having begun it.
   const ofThreads = thread ? { unreadThreads: thread.isRead === 1 ? 0 : -1 } : { threads: 1 }
-  return countInInbox(db, inboxId, { outbound: 1, ...ofThreads }, date)
+  return countInInbox(db, inboxId, { outbound: 1, storedKiB: kibOf(sizeBytes), ...ofThreads }, date)
 }
 
 /**

@@ -15,6 +15,7 @@ import { requireSendingDomain } from '../domains/usable.ts'
 import { askedOfRules, requirePermittedBy } from '../policy/check.ts'
 import { nextDay, nextHour, secondsUntil, utcDay, utcHour, utcMonth } from '../quota/period.ts'
 import { coldLimit, requireReplyToAllowed } from '../quota/plan.ts'
+import { requireStorage } from '../quota/storage.ts'
 import type { Addressees } from './addressees.ts'
 import { requireNoReplyLoop } from './loop.ts'
 import { requireUnsuppressed } from './suppressions.ts'
@@ -24,7 +25,7 @@ import { requireUnsuppressed } from './suppressions.ts'
  * little, and again in the write of the send, which is what decides.
  * @param inbox as this handle reads it
  * @throws Problem `forbidden` to a scoped key for the inbox of postmaster; `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
- * `recipient_suppressed`; NotPermitted
+ * `recipient_suppressed`, `storage_full`; NotPermitted
  */
 export async function requireSendable(
   app: App,
@@ -35,6 +36,7 @@ export async function requireSendable(
 ): Promise<void> {
   if (inbox.isSystem === 1) requireAccess(caller, 'account')
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
+  await requireStorage(app, inbox)
   const addresses = replyTo === null ? all : [...all, replyTo]
   const found = await findSendingFacts(db, {
     domain: domainOf(inbox.address),

@@ -196,11 +196,12 @@ async function sendFrom(
     ),
     ...header,
   }
+  const sizeBytes = composed.signature.length + composed.raw.length
   const permit = async (db: WriteDb) => {
     // What was permitted and there before it was composed may not be any more.
     const thread = reply && (await findThread(db, reply.thread.id))
     if (reply && !thread) throw noSuchThread()
-    const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread, date))
+    const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread, { date, sizeBytes }))
     await requireSendable(app, db, caller, sender, addressees)
     if (sending.expected) requireExpected(sending, await findReply(db, caller, inbox, sending))
     return { sender, thread }

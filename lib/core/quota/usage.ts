@@ -2,6 +2,8 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Me, Usage, UsageLimits } from '../../model/usage.ts'
 import { deleteDaysBefore } from '../../store/daily-usage.ts'
+import { countInScope } from '../../store/inboxes.ts'
+import { findPod } from '../../store/pods.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { deleteUsageBefore, findUsage } from '../../store/usage.ts'
 import type { App, Rows } from '../app/app.ts'
@@ -58,6 +60,26 @@ async function readLimits(app: Rows, caller: Caller, inbox: InboxRow | null): Pr
       limit: limitOf(coldLimit(app, inbox, now)),
       resetsAt: day,
     },
+    ...(await readStorage(app, inbox, caller.podId ?? inbox?.podId ?? null)),
+  }
+}
+
+async function readStorage(
+  { store, config }: Rows,
+  inbox: InboxRow | null,
+  podId: string | null,
+): Promise<Pick<UsageLimits, 'inboxStorage' | 'podStorage'>> {
+  const db = store.read
+  const pod = podId === null ? undefined : await findPod(db, podId)
+  const { inbox_bytes: inboxBytes, pod_bytes: podBytes } = config.storage
+  return {
+    inboxStorage: inbox && { used: inbox.storedKiB * 1024, limit: limitOf(inboxBytes) },
+    podStorage: pod
+      ? {
+          used: (await countInScope(db, { podId: pod.id, inboxId: null })).storedKiB * 1024,
+          limit: pod.isDefault === 1 ? null : limitOf(podBytes),
+        }
+      : null,
   }
 }
 

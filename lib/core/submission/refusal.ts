@@ -20,6 +20,7 @@ const replies: Partial<Record<ProblemCode, readonly [code: number, enhanced: str
   // Two programs that answer each other: to try again later would go on with it.
   reply_loop: [554, '5.4.6'],
   cold_outreach_limit: [452, '4.7.1'],
+  storage_full: [452, '4.2.2'],
   rate_limit_exceeded: [450, '4.7.1'],
   unavailable: [451, '4.3.0'],
 }

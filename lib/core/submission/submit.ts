@@ -74,11 +74,13 @@ async function submitFrom(
   const { raw, bodyHash, rfcMessageId, people, message } = accepted
   const rcptTos = recipients.map(({ rcptTo }) => rcptTo)
   const addressees = submittedAddressees(inbox.address, rcptTos, message)
+  const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, date))
+  const sizeBytes = signature.length + raw.length
   const permit = async (db: WriteDb): Promise<Permitted> => {
     // Revoked, moved or forbidden while it was on its way, it is not sent.
     const current = await callerOf(db, submitter)
     const thread = await findAnswered(db, inbox, message)
-    const sender = requireReachable(current, await countOutgoing(db, inbox.id, thread, date))
+    const sender = requireReachable(current, await countOutgoing(db, inbox.id, thread, { date, sizeBytes }))
     await requireAllSendable(app, db, current, sender, addressees, people)
     return { sender, thread }
   }
@@ -103,7 +105,6 @@ async function submitFrom(
     references: message.references,
     notify: noticesOf(recipients),
   } as const
-  const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, outgoing.date))
   const sent = await queueMessage(
     app,
     caller,

@@ -36,6 +36,7 @@ import { rollingUpgrade } from './0057-rolling-upgrade.ts'
 import { timesInOrder } from './0058-times-in-order.ts'
 import { sharedCertificates } from './0059-shared-certificates.ts'
 import { whoWrote } from './0060-who-wrote.ts'
+import { storedBytes } from './0064-stored-bytes.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -78,4 +79,5 @@ export const migrations: readonly Migration[] = [
   timesInOrder,
   sharedCertificates,
   whoWrote,
+  storedBytes,
 ]

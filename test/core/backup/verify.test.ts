@@ -55,6 +55,7 @@ const harms: readonly [check: string, sql: string][] = [
     'thread',
     `insert into "thread" select 'empty', "inboxId", "subject", 1, 0, "lastMessageAt", "createdAt", null, null from "thread" limit 1`,
   ],
+  ['storage', `update "inbox" set "storedKiB" = "storedKiB" + 1`],
   ['pods', `update "pod" set "inboxCount" = 5`],
   ['pods', `update "account" set "podCount" = 2`],
   ['pods', `update "pod" set "isDefault" = 0`],

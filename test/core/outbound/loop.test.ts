@@ -83,7 +83,7 @@ t.test('50 answers at once: no more than 20 pass', async t => {
 t.test('the delivery to an inbox here is bounded too', async t => {
   // Its messages have no events, and its thread counts none of them.
   const { app, inbox } = await openDoor(t, {
-    breaks: ['received', 'inbound', 'thread', 'search', 'unread', 'usage'],
+    breaks: ['received', 'inbound', 'storage', 'thread', 'search', 'unread', 'usage'],
   })
   const [ann, bea] = [await inbox('ann'), await inbox('bea')]
   const first = await post(app, ann, { to: 'bea@ours.example', subject: 's', body: '1' })

@@ -26,6 +26,7 @@ t.test('what a send is refused for is the reply that is documented', async t => 
     payload_too_large: '552 5.3.4',
     reply_loop: '554 5.4.6',
     cold_outreach_limit: '452 4.7.1',
+    storage_full: '452 4.2.2',
     rate_limit_exceeded: '450 4.7.1',
   }
   const said = new Map(

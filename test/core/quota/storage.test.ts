@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import { createPod } from '../../../lib/core/account/pods.ts'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { createDraft, deleteDraft } from '../../../lib/core/drafts/drafts.ts'
+import { sendDraft } from '../../../lib/core/drafts/send.ts'
+import { deleteMessage } from '../../../lib/core/mailbox/deletion.ts'
+import { send } from '../../../lib/core/outbound/send.ts'
+import { getUsage } from '../../../lib/core/quota/usage.ts'
+import { readStatus } from '../../../lib/core/status.ts'
+import { findInbox } from '../../../lib/store/inboxes.ts'
+import { greetedDialog } from '../../support/smtp-dialog.ts'
+import { openDoor } from '../../support/smtp-door.ts'
+
+const kib = 1024
+const filling = `${'x'.repeat(62)}\r\n`.repeat(160)
+/** About 10 KiB with its header and the trace. */
+const mailOf = (subject: string) => `From: ann@there.example\r\nSubject: ${subject}\r\n\r\n${filling}`
+
+const attachmentOf = (bytes: number) => ({
+  filename: 'a.bin',
+  contentType: 'application/octet-stream',
+  content: Buffer.alloc(bytes).toString('base64'),
+})
+
+async function setUp(t: Test, toml: string) {
+  const door = await openDoor(t, { toml: `[delivery]\nmode = "capture"\n${toml}` })
+  const dialog = await greetedDialog(door.port)
+  const stored = async (inboxId: string) => (await findInbox(door.app.store.read, inboxId))!.storedKiB
+  return {
+    ...door,
+    dialog,
+    stored,
+    async mail(rcptTo: string, subject = 'Hello') {
+      await dialog.envelope('ann@there.example', rcptTo)
+      return dialog.data(mailOf(subject))
+    },
+    write: (inboxId: string, body = 'x') =>
+      send(door.app, operator, inboxId, { to: 'bob@there.example', subject: 'x', body }, randomUUID()),
+  }
+}
+
+t.test('a full inbox accepts no mail and sends none until something is deleted', async t => {
+  const { app, dialog, mail, write, stored, inbox, messages } = await setUp(
+    t,
+    `[storage]\ninbox_bytes = ${25 * kib}`,
+  )
+  const inboxId = await inbox('agent')
+  const other = await inbox('other')
+  t.match(await mail('agent@ours.example', 'one'), { code: 250 })
+  t.match(await mail('agent@ours.example', 'two'), { code: 250 })
+  t.equal(await stored(inboxId), 22)
+  t.match(
+    await mail('agent@ours.example', 'three'),
+    { code: 452, text: /4\.2\.2/ },
+    'the write refuses a message that does not fit',
+  )
+  t.equal(await stored(inboxId), 22, 'and counts nothing of it')
+  t.equal((await messages()).length, 2)
+  await write(inboxId, 'x'.repeat(1000))
+  await t.rejects(write(inboxId, 'x'.repeat(2000)), { code: 'storage_full' }, 'nor does a send')
+  t.equal(await stored(inboxId), 24)
+  const draft = await createDraft(app, operator, inboxId, { body: 'x', attachments: [attachmentOf(kib)] })
+  t.equal(await stored(inboxId), 25)
+  t.match(await dialog.say('MAIL FROM:<ann@there.example>'), { code: 250 })
+  t.match(await dialog.say('RCPT TO:<agent@ours.example>'), { code: 452, text: /4\.2\.2/ })
+  t.match(await dialog.say('RCPT TO:<other@ours.example>'), { code: 250 }, 'other inboxes have room')
+  t.match(await dialog.say('RSET'), { code: 250 })
+  await t.rejects(write(inboxId), {
+    code: 'storage_full',
+    message: /This inbox stores 25600 bytes and may store 25600\. .*storage\.inbox_bytes/,
+  })
+  await t.rejects(createDraft(app, operator, inboxId, { body: 'x' }), { code: 'storage_full' })
+  t.match((await getUsage(app, operator, { inboxId })).limits, {
+    inboxStorage: { used: 25 * kib, limit: 25 * kib },
+    podStorage: { used: 25 * kib, limit: null },
+  })
+  t.match(await readStatus(app), { full: { inboxes: 1, pods: 0 } })
+  await deleteMessage(app, operator, (await messages())[0]!.id)
+  await deleteDraft(app, operator, draft.id)
+  t.equal(await stored(inboxId), 13)
+  t.match(await mail('agent@ours.example', 'four'), { code: 250 })
+  t.equal(await stored(other), 0)
+})
+
+t.test('messages that arrive together do not fill an inbox beyond its limit', async t => {
+  const { port, inbox, stored } = await setUp(t, `[storage]\ninbox_bytes = ${35 * kib}`)
+  const inboxId = await inbox('agent')
+  const dialogs = await Promise.all(Array.from({ length: 8 }, () => greetedDialog(port)))
+  for (const dialog of dialogs) await dialog.envelope('ann@there.example', 'agent@ours.example')
+  const replies = await Promise.all(dialogs.map((dialog, index) => dialog.data(mailOf(`number ${index}`))))
+  t.equal(replies.filter(({ code }) => code === 250).length, 3)
+  t.equal(replies.filter(({ code }) => code === 452).length, 5)
+  t.equal(await stored(inboxId), 33)
+})
+
+t.test('a pod has its limit for all of its inboxes together, the default pod has none', async t => {
+  const { app, dialog, mail, write, inbox } = await setUp(t, `[storage]\npod_bytes = ${25 * kib}`)
+  const pod = await createPod(app, { name: 'tenant' })
+  const names = ['one', 'two', 'three']
+  const made = []
+  for (const mailboxName of names) {
+    made.push(await createInbox(app, operator, { mailboxName, podId: pod.id }))
+  }
+  await inbox('own')
+  for (const name of ['own', 'own', 'own', 'one', 'two']) {
+    t.match(await mail(`${name}@ours.example`, `${name} ${randomUUID()}`), { code: 250 }, name)
+  }
+  t.match(await mail('three@ours.example'), { code: 452, text: /4\.2\.2/ })
+  await write(made[2]!.id, 'x'.repeat(1500))
+  const limits = { podStorage: { used: 25 * kib, limit: 25 * kib } }
+  t.match((await getUsage(app, operator, { inboxId: made[0]!.id })).limits, limits)
+  t.match(await readStatus(app), { full: { inboxes: 0, pods: 1 } })
+  t.match(await mail('own@ours.example', 'still'), { code: 250 })
+  await dialog.say('QUIT')
+})
+
+t.test('attachments of a draft count until it is deleted or sent', async t => {
+  const { app, inbox, stored } = await setUp(t, `[storage]\ninbox_bytes = ${100 * kib}`)
+  const inboxId = await inbox('agent')
+  const attachments = [attachmentOf(10 * kib)]
+  const draft = await createDraft(app, operator, inboxId, {
+    to: ['bob@there.example'],
+    subject: 'x',
+    body: 'x',
+    attachments,
+  })
+  t.equal(await stored(inboxId), 10)
+  const second = await createDraft(app, operator, inboxId, { body: 'x', attachments })
+  t.equal(await stored(inboxId), 20)
+  await deleteDraft(app, operator, second.id)
+  t.equal(await stored(inboxId), 10)
+  await sendDraft(app, operator, draft.id, randomUUID())
+  const [message] = await app.store.read.selectFrom('raw').select('sizeBytes').execute()
+  const sent = Math.ceil(message!.sizeBytes / kib)
+  t.equal(await stored(inboxId), sent)
+  await deleteDraft(app, operator, draft.id)
+  t.equal(await stored(inboxId), sent)
+})
+
+t.test('postmaster accepts mail whatever the limit is', async t => {
+  const { mail, dialog } = await setUp(t, '[storage]\ninbox_bytes = 1')
+  t.match(await mail('postmaster@ours.example'), { code: 250 })
+  await dialog.say('QUIT')
+})
