@@ -52,7 +52,7 @@ export const shareSettings = {
     maximum: 2_000_000_000,
     unit: 'bytes a minute',
     description:
-      'The most bytes of messages in a minute from one address, or one /64 of IPv6 (450 4.7.1 above it; 0: no limit). The size that MAIL announces counts before the message is sent. A message larger than this is accepted alone.',
+      'The most bytes of messages in a minute from one address, or one /64 of IPv6 (450 4.7.1 above it; 0: no limit). The size that MAIL announces counts before the message is sent (4 KiB if it announces none). A message larger than this is accepted alone.',
   }),
   bytes_per_minute_per_block: number({
     default: 1_500_000_000,

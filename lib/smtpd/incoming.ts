@@ -83,14 +83,19 @@ export function incomingSteps({ receiver, rates }: IncomingParts): Steps {
       const { mailFrom } = smtp.envelope
       const announced = mailFrom === false ? 0 : announcedSize(mailFrom)
       await acceptData(receiver, session, smtp, stream, sizeBytes => {
-        if (!session.isTrusted) return rates.takeBytes(session.remoteAddress, sizeBytes - announced)
+        if (!session.isTrusted && sizeBytes > announced) {
+          return rates.takeBytes(session.remoteAddress, sizeBytes - announced)
+        }
       })
       return undefined
     },
   }
 }
 
-/** The size that MAIL says (RFC 1870); 0 without one. */
+/** A message counts as so many bytes if MAIL announces no size; most are as small, and then they need not be counted again. */
+const unannouncedBytes = 4096
+
+/** The size that MAIL announces (RFC 1870). */
 function announcedSize(address: SMTPServerAddress): number {
-  return Number(parameter(address, 'SIZE')) || 0
+  return Number(parameter(address, 'SIZE')) || unannouncedBytes
 }

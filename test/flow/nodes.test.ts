@@ -31,6 +31,17 @@ async function bring(daemon: TestDaemon, to: string, subject: string, line = 'he
   return code
 }
 
+/** Brings a message as mail servers do: what a busy machine defers (451) comes again. */
+async function bringAgain(daemon: TestDaemon, to: string, subject: string): Promise<void> {
+  await until(`${subject} is accepted`, async () => {
+    const code = await bring(daemon, to, subject).catch((error: Error) => {
+      if (!error.message.includes('answered 451')) throw error
+      return 451
+    })
+    return code === 250
+  })
+}
+
 /** Until a node is taken for gone, on a busy machine. */
 const goneMs = 90_000
 
@@ -70,8 +81,7 @@ t.test('two nodes: what one takes in is known at the other', { skip }, async t =
       const socket = await openSocket(t, b.baseUrl, token)
       await socket.ask({ type: 'subscribe', inbox_ids: [bea.id], event_types: ['message.received'] })
       const names = Array.from({ length: 40 }, (_, n) => `both${n}`)
-      const codes = await Promise.all(names.map((name, n) => bring(n % 2 ? a : b, bea.address, name)))
-      t.strictSame(new Set(codes), new Set([250]))
+      await Promise.all(names.map((name, n) => bringAgain(n % 2 ? a : b, bea.address, name)))
       t.equal((await atA.get(`/v1/inboxes/${bea.id}/messages`)).body.total, names.length)
       await socket.told(names.length)
       const told = socket.events.map(({ message }) => message.subject)

@@ -115,7 +115,8 @@ t.test('bytes a minute: the size that MAIL announces, and the bytes that come ab
   t.equal(await send('127.0.0.1', 9000), '250 2.6.0', 'without a size it is counted when it is there')
   t.equal(await send('127.0.0.1', 9000, 9000), 'MAIL 450 4.7.1')
   t.equal(await send('127.0.0.1', 9000, 10), '450 4.7.1', 'whatever was announced')
-  t.equal(await send('127.0.0.1', 100), '250 2.6.0', 'a small one has room')
+  t.equal(await send('127.0.0.1', 100, 100), '250 2.6.0', 'a small one has room')
+  t.equal(await send('127.0.0.1', 100), 'MAIL 450 4.7.1', 'without a size one counts as 4 KiB at least')
   t.equal(await send('127.0.0.2', 9000, 9000), '250 2.6.0')
   t.equal(await send('127.0.0.3', 9000, 9000), 'MAIL 450 4.7.1', 'the block has had its bytes')
   t.equal(

@@ -42,20 +42,25 @@ export function withMessage(participants: Participants, message: Taking, isFirst
   const to = listedAddresses(message.headerTo ?? '')
   if (message.direction === 'outbound') {
     const written = [message.toAddr, ...to, ...cc, ...(JSON.parse(message.bcc) as string[])]
-    return withAddresses(participants, written, limits.threadParticipants)
+    return withAddresses(participants, normalised(written), limits.threadParticipants)
   }
   // The inbox itself is none, or anyone who forges its address could lead the thread.
-  const self = normaliseAddress(message.toAddr)
+  const self = message.toAddr
   const others = (addresses: readonly string[]) =>
-    addresses.filter(text => baseAddress(normaliseAddress(text) ?? '') !== self)
-  const replyTo = others(listedAddresses(message.replyTo ?? ''))
+    normalised(addresses.filter(text => text !== self)).filter(address => baseAddress(address) !== self)
+  const author = others([message.fromAddr])
   const isClean = message.verdict === 'clean'
-  const first = isFirst ? [...others([message.fromAddr]), ...(isClean ? replyTo : [])] : []
+  const replyTo = isClean ? others(listedAddresses(message.replyTo ?? '')) : []
+  const first = isFirst ? [...author, ...replyTo] : []
   const begun = withAddresses(participants, first, limits.namedParticipants)
-  const isTrusted = isClean && isParticipant(begun, message) && message.fromProven !== 0
+  const isTrusted = isClean && message.fromProven !== 0 && author.some(address => begun.has(address))
   return isTrusted
     ? withAddresses(begun, [...others([...to, ...cc]), ...replyTo], limits.namedParticipants)
     : begun
+}
+
+function normalised(addresses: readonly string[]): string[] {
+  return addresses.flatMap(text => normaliseAddress(text) ?? [])
 }
 
 export function isParticipant(
@@ -69,10 +74,9 @@ export function isParticipant(
 /** @param most how many there may be: the place that others leave is for those whom we write to */
 function withAddresses(participants: Participants, addresses: readonly string[], most: number): Participants {
   const all = new Set(participants)
-  for (const text of addresses) {
+  for (const address of addresses) {
     if (all.size >= most) break
-    const address = normaliseAddress(text)
-    if (address !== undefined) all.add(address)
+    all.add(address)
   }
   return all
 }

@@ -35,7 +35,8 @@ async function findPodStorage({ store, clock }: Reads, podId: string): Promise<P
   const isLimited = pod !== undefined && pod.isDefault === 0
   const storedKiB = isLimited ? (await countInScope(store.read, { podId, inboxId: null })).storedKiB : 0
   if (known.size >= rememberedPods) known.clear()
-  const found = { isLimited, storedKiB, untilMs: now + rememberedMs }
+  // A pod stays the default pod.
+  const found = { isLimited, storedKiB, untilMs: isLimited ? now + rememberedMs : Number.POSITIVE_INFINITY }
   known.set(podId, found)
   return found
 }
