@@ -168,7 +168,7 @@ export const problems = {
   inbox_limit_reached: [422, 'The plan allows no more inboxes. Delete one, or change the plan.'],
   storage_full: [
     422,
-    'The inbox or its pod has no room for more. Delete messages or threads, or ask the operator to raise storage.inbox_bytes or storage.pod_bytes.',
+    'The inbox or its pod has no room for more. Delete messages, threads or drafts with attachments, or ask the operator to raise storage.inbox_bytes or storage.pod_bytes.',
   ],
   upgrade_required: [
     426,

@@ -55,7 +55,7 @@ export async function requireNoTraces({ data_dir: dataDir, database }: Config): 
       (traces.includes(databaseName)
         ? `. If its rows are still in ${databaseName}, remove \`database\` from the configuration and run mailboxctl migrate`
         : '')
-    : `Mount the disk that has it, or move it back. If it is lost, restore the last backup into an empty directory: mv ${dataDir} ${dataDir}.old, then mailboxctl restore <backup>`
+    : `Mount the disk that has it, or move it back. If it is lost, restore the last backup into an empty directory: mv ${dataDir} ${dataDir}.old, mkdir -m 700 ${dataDir} (as the user that mailboxd runs as), then mailboxctl restore <backup>`
   throw new DatabaseMissing(
     `${missing}, but ${dataDir} has files of an installation: ${traces.join(', ')}. ${getBack}. To start a new installation on purpose, move ${dataDir} away`,
   )

@@ -38,9 +38,9 @@ export function incomingSteps({ receiver, rates }: IncomingParts): Steps {
   }
 
   /** @throws Reply as `resolveRecipient`; 421 when this is one guess too many */
-  async function findRecipient(session: Session, rcptTo: string): Promise<Recipient> {
+  async function findRecipient(session: Session, rcptTo: string, sizeBytes: number): Promise<Recipient> {
     try {
-      return await resolveRecipient(receiver, rcptTo)
+      return await resolveRecipient(receiver, rcptTo, sizeBytes, session.recipients)
     } catch (error) {
       const isUnknown = error instanceof Reply && error.enhanced === '5.1.1'
       if (!isUnknown || ++session.unknownRecipients <= limits.smtpUnknownRecipients) throw error
@@ -67,9 +67,10 @@ export function incomingSteps({ receiver, rates }: IncomingParts): Steps {
       const address = { ...given, address: ownPostmaster(given.address, smtp.localAddress) }
       checkRcpt(address, smtp)
       await requireUnlisted(session, address.address)
-      const recipient = await findRecipient(session, address.address)
+      const { mailFrom } = smtp.envelope
+      const announced = mailFrom === false ? 0 : announcedSize(mailFrom, usualBytes)
+      const recipient = await findRecipient(session, address.address, announced)
       if (!session.isTrusted) {
-        const { mailFrom } = smtp.envelope
         const sender = mailFrom === false ? '' : mailFrom.address
         const stranger = { remoteAddress: session.remoteAddress, mailFrom: sender, recipient }
         await requireKnownSender(receiver, stranger, main.noteStranger)
@@ -95,7 +96,10 @@ export function incomingSteps({ receiver, rates }: IncomingParts): Steps {
 /** A message counts as so many bytes if MAIL announces no size; most are as small, and then they need not be counted again. */
 const unannouncedBytes = 4096
 
-/** The size that MAIL announces (RFC 1870). */
-function announcedSize(address: SMTPServerAddress): number {
-  return Number(parameter(address, 'SIZE')) || unannouncedBytes
+/** A mailbox has to have room for so much if MAIL announces no size. */
+const usualBytes = 64 * 1024
+
+/** The size that MAIL announces (RFC 1870), or `otherwise`. */
+function announcedSize(address: SMTPServerAddress, otherwise = unannouncedBytes): number {
+  return Number(parameter(address, 'SIZE')) || otherwise
 }

@@ -181,13 +181,16 @@ const inboundAfter = keptRows((db, given: { inboxId: string; after: string; limi
 )
 
 /** What decides which message of a thread a reply answers. */
-export type AnswerableRow = Pick<MessageRow, 'id' | 'direction' | 'fromAddr' | 'verdict' | 'category'>
+export type AnswerableRow = Pick<
+  MessageRow,
+  'id' | 'direction' | 'fromAddr' | 'verdict' | 'category' | 'fromProven'
+>
 
 /** The newest messages of a thread, newest first, at most `limits.threadMessages`. */
 export function listAnswerable(db: Db, threadId: string): Promise<AnswerableRow[]> {
   return db
     .selectFrom('message')
-    .select(['id', 'direction', 'fromAddr', 'verdict', 'category'])
+    .select(['id', 'direction', 'fromAddr', 'verdict', 'category', 'fromProven'])
     .where('threadId', '=', threadId)
     .orderBy('id', 'desc')
     .limit(limits.threadMessages)
@@ -236,7 +239,14 @@ export const listReceivedAs = keptRowsOf(
     db
       .selectFrom('message')
       .innerJoin('raw', 'raw.id', 'message.rawId')
-      .select(['message.id', 'message.inboxId', 'message.rfcMessageId', 'raw.id as rawId', 'raw.sizeBytes'])
+      .select([
+        'message.id',
+        'message.inboxId',
+        'message.rfcMessageId',
+        'message.fromProven',
+        'message.verdict',
+      ])
+      .select(['raw.id as rawId', 'raw.sizeBytes'])
       .where('message.inboxId', 'in', inboxIds)
       .where('message.rfcMessageId', 'in', rfcMessageIds)
       .where('message.direction', '=', 'inbound')

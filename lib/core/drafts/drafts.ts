@@ -11,7 +11,7 @@ import type { Draft, DraftChange, DraftError } from '../../model/draft.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as drafts from '../../store/drafts.ts'
-import { findInbox, findPodOfInbox } from '../../store/inboxes.ts'
+import { findInbox, findPodOfInbox, kibOf } from '../../store/inboxes.ts'
 import type { DraftAttachmentRow, DraftRow } from '../../store/tables.ts'
 import type { App, Desk } from '../app/app.ts'
 import { type Caller, reachesInbox } from '../app/caller.ts'
@@ -150,7 +150,7 @@ export async function createDraft(
     if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
-    await requireStorage(app, await getInboxRow(db, caller, inbox.id))
+    await requireStorage(app, await getInboxRow(db, caller, inbox.id), sizeOfAttachments(attachments))
     await drafts.insertDraft(db, { ...row, derived: await deriveFor(db, caller, row) })
     await drafts.insertDraftAttachments(db, attachments)
     await schedule(app, db, row)
@@ -174,7 +174,8 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
     }
     if (change.attachments === undefined) return []
     const gone = await drafts.deleteDraftAttachments(db, row.id)
-    if (attachments.length > 0) await requireStorage(app, await getInboxRow(db, caller, row.inboxId))
+    if (attachments.length > 0)
+      await requireStorage(app, await getInboxRow(db, caller, row.inboxId), sizeOfAttachments(attachments))
     await drafts.insertDraftAttachments(db, attachments)
     return gone
   })
@@ -232,6 +233,14 @@ async function writeKeeping(
   })
   await removeFiles(app, gone)
   return draft
+}
+
+/** In KiB, as the inbox counts them; a draft without any takes one. */
+function sizeOfAttachments(attachments: readonly DraftAttachmentRow[]): number {
+  return Math.max(
+    1,
+    attachments.reduce((sum, { sizeBytes }) => sum + kibOf(sizeBytes), 0),
+  )
 }
 
 /** Fixes the recipients of a reply that names none, in the write that makes or changes it. @throws Problem `too_many_recipients` */

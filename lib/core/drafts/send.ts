@@ -4,8 +4,8 @@ import type { DraftError } from '../../model/draft.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
 import { type Leased, LeaseLost } from '../../queue/leased.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { emptyDraftAttachments, findDraft, updateDraft } from '../../store/drafts.ts'
-import { findInbox, findPodOfInbox } from '../../store/inboxes.ts'
+import { emptyDraftAttachments, findDraft, listDraftAttachments, updateDraft } from '../../store/drafts.ts'
+import { findInbox, findPodOfInbox, kibOf } from '../../store/inboxes.ts'
 import type { DraftRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -129,7 +129,11 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Remem
   }
   const inbox = await getInboxRow(app.store.read, caller, draft.inboxId)
   const expected = draft.derived === null ? undefined : (JSON.parse(draft.derived) as Derived)
-  const result = await sendNow(app, caller, inbox, { request, expected }, { ...also, remember })
+  const freesKiB = (await listDraftAttachments(app.store.read, [draft.id])).reduce(
+    (sum, { sizeBytes }) => sum + kibOf(sizeBytes),
+    0,
+  )
+  const result = await sendNow(app, caller, inbox, { request, expected, freesKiB }, { ...also, remember })
   await removeFiles(app, files)
   return result
 }

@@ -7,7 +7,7 @@ import { findMessage } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { Reads } from '../app/app.ts'
 import { findHere, isOwnPostmaster, isUsable, systemAddress } from '../domains/usable.ts'
-import { requireRoomForMail } from '../quota/storage.ts'
+import { requireMailboxRoom } from '../quota/storage.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
 export interface Recipient {
@@ -38,15 +38,26 @@ export function isRolePath(rcptTo: string): boolean {
  * The inbox that a forward-path leads to. `user+tag` is `user`, unless an inbox has that very address. The reverse-path
  * of a delivery (bounce.<domain>) leads to the inbox that sent it.
  * @throws Reply 550 5.1.1 for an inbox that is not there, 550 5.7.1 for a domain that is not ours, 553 5.1.3 for nonsense,
- * 452 4.2.2 for a full mailbox
+ * 452 4.2.2 for a mailbox that has no room for the message
+ * @param sizeBytes of the message, as far as it is known
+ * @param others the recipients of the message that were accepted before
  */
-export async function resolveRecipient(app: Reads, rcptTo: string): Promise<Recipient> {
+export async function resolveRecipient(
+  app: Reads,
+  rcptTo: string,
+  sizeBytes = 0,
+  others: readonly Recipient[] = [],
+): Promise<Recipient> {
   const found = await findRecipient(app, rcptTo)
   if (found === 'foreign') throw new Reply(550, '5.7.1', 'We do not relay: that domain is not ours')
   if (found === 'unknown') throw new Reply(550, '5.1.1', 'There is no such mailbox here')
   if (found === 'malformed') throw new Reply(553, '5.1.3', 'That is not an address')
   const { inbox, ...returned } = found
-  await requireRoomForMail(app, inbox)
+  // A bounce of our own mail must arrive, or its recipient would be written to again and again.
+  if (found.deliveryId === undefined) {
+    const copies = 1 + others.filter(({ podId }) => podId === inbox.podId).length
+    await requireMailboxRoom(app, inbox, sizeBytes, copies)
+  }
   return { inboxId: inbox.id, podId: inbox.podId, address: inbox.address, rcptTo, ...returned }
 }
 

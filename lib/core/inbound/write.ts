@@ -138,8 +138,9 @@ export async function writeReception(app: App, db: WriteDb, reception: Reception
 
 /** For so long the same bytes under the same Message-ID are the message that is there. */
 const repeatedMs = 7 * 24 * 3_600_000
-/** How many messages of the same Message-ID and size one reception is compared with: each may be as large as a message can be. */
+/** How many messages of the same Message-ID and size one reception is compared with. Others wait while files are read. */
 const comparisons = 8
+const fileComparisons = 1
 
 type Received = Awaited<ReturnType<typeof listReceivedAs>>
 
@@ -166,17 +167,32 @@ async function findRepeated(
   const { arrival, reading } = becomes
   const inboxes = new Set(arrival.recipients.map(({ inboxId }) => inboxId))
   const isSame = new Map<string, boolean>()
-  for (const { id, inboxId, rfcMessageId, rawId, sizeBytes } of received) {
+  const most = arrival.content.kind === 'file' ? fileComparisons : comparisons
+  for (const { id, inboxId, rfcMessageId, rawId, sizeBytes, ...judged } of received) {
     if (rfcMessageId !== reading.message.rfcMessageId || sizeBytes !== sizeOf(arrival.content)) continue
-    if (!inboxes.has(inboxId) || repeated.has(inboxId)) continue
+    if (!inboxes.has(inboxId) || repeated.has(inboxId) || isWorse(judged, becomes)) continue
     const coming = { rawId: arrival.rawId ?? reception.rawId, content: arrival.content }
-    if (!isSame.has(rawId) && isSame.size >= comparisons) continue
+    if (!isSame.has(rawId) && isSame.size >= most) continue
     if (!isSame.has(rawId)) isSame.set(rawId, await hasBytes(app, db, { id: rawId, sizeBytes }, coming))
     if (!isSame.get(rawId)) continue
     repeated.set(inboxId, id)
     app.log.info({ messageId: id, inboxId, sessionId: arrival.sessionId }, 'message was delivered before')
   }
   return repeated
+}
+
+/**
+ * Whether the copy that is there was judged worse than the one that comes. Anyone who has the bytes can deliver them first, from a
+ * server that proves nothing.
+ */
+function isWorse(
+  stored: Pick<Received[number], 'fromProven' | 'verdict'>,
+  { fromProven, judged }: Pick<Accepted, 'fromProven' | 'judged'>,
+): boolean {
+  return (
+    (stored.fromProven === 0 && fromProven === true) ||
+    (stored.verdict !== 'clean' && judged.verdict === 'clean')
+  )
 }
 
 /** Whether a stored raw has the bytes that come. If either cannot be read now, the message that comes is taken for another. */
@@ -324,7 +340,9 @@ function sizesOf(receptions: readonly Reception[], deliverable: readonly Deliver
   return receptions.map(({ becomes }, index) => {
     if ('nothing' in becomes) return []
     const sizeKiB = sizeKiBOf(becomes)
-    return deliverable[index]!.recipients.map(({ inboxId, podId }) => ({ inboxId, podId, sizeKiB }))
+    // Bounces of our own mail are stored in any case.
+    const counted = deliverable[index]!.recipients.filter(({ deliveryId }) => deliveryId === undefined)
+    return counted.map(({ inboxId, podId }) => ({ inboxId, podId, sizeKiB }))
   })
 }
 

@@ -98,6 +98,8 @@ interface Sending {
   readonly forwards?: Forwarding
   /** The derived recipients that somebody saw and agreed to: the message reaches them or nobody. */
   readonly expected?: Derived | undefined
+  /** What the inbox stores less of when it is sent, in KiB: the attachments of its draft. */
+  readonly freesKiB?: number
 }
 
 async function sendOnce(
@@ -149,7 +151,9 @@ async function sendFrom(
   const reply = await findReply(app.store.read, caller, inbox, sending)
   requireExpected(sending, reply)
   const addressees = chooseAddressees(readNamed(request), inbox.address, reply?.derived)
-  await requireSendable(app, app.store.read, caller, inbox, addressees)
+  const { freesKiB = 0 } = sending
+  const withRoom = (row: InboxRow) => ({ ...row, storedKiB: row.storedKiB - freesKiB })
+  await requireSendable(app, app.store.read, caller, withRoom(inbox), addressees)
   const forwarded = sending.forwards && (await openForwarded(app, caller, sending.forwards))
   const attachments = [...readAttachments(request.attachments ?? []), ...(forwarded?.attachments ?? [])]
   requireSmall(attachments)
@@ -202,7 +206,7 @@ async function sendFrom(
     const thread = reply && (await findThread(db, reply.thread.id))
     if (reply && !thread) throw noSuchThread()
     const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread, { date, sizeBytes }))
-    await requireSendable(app, db, caller, sender, addressees)
+    await requireSendable(app, db, caller, withRoom(sender), addressees)
     if (sending.expected) requireExpected(sending, await findReply(db, caller, inbox, sending))
     return { sender, thread }
   }
@@ -343,8 +347,9 @@ export async function findReply(
 
 /**
  * Chooses the messages of a thread that a reply by thread comes after (the newest of ours or of a participant) and answers (the
- * newest that a participant wrote in person, else our own newest). Anyone who knows a Message-ID can write into a thread,
- * so what others wrote is passed over as long as there is anything else.
+ * newest that a participant wrote in person, else our own newest). Anyone who knows a Message-ID can write into a thread, also
+ * in the name of a participant. So what others wrote is passed over as long as there is anything else, and what is not proven
+ * as long as there is something proven.
  * @param rows newest first
  */
 function chooseAnswered(
@@ -353,7 +358,9 @@ function chooseAnswered(
 ): { readonly parentId: string | undefined; readonly answeredId: string | undefined } {
   const ours = rows.filter(row => row.direction === 'outbound')
   const theirs = rows.filter(row => row.direction === 'inbound' && isParticipant(participants, row))
-  const clean = theirs.filter(row => row.verdict === 'clean')
+  const unharmed = theirs.filter(row => row.verdict === 'clean')
+  const proven = unharmed.filter(row => row.fromProven !== 0)
+  const clean = proven.length > 0 ? proven : unharmed
   const answered = clean.find(row => row.category === 'personal') ?? ours[0] ?? clean[0] ?? theirs[0]
   const parent = rows.find(row => row.direction === 'outbound' || clean.includes(row)) ?? answered
   return { parentId: parent?.id, answeredId: answered?.id }

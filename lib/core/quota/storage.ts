@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { countInScope, listStored } from '../../store/inboxes.ts'
+import { countInScope, kibOf, listStored } from '../../store/inboxes.ts'
 import { findPod } from '../../store/pods.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { Reads } from '../app/app.ts'
@@ -59,19 +59,33 @@ async function findFullPod(app: Reads, podId: string, moreKiB: number): Promise<
   return { setting: 'storage.pod_bytes', usedBytes: storedKiB * 1024, limitBytes }
 }
 
-/** @throws Problem `storage_full` if the inbox or its pod has no room for another message */
-export async function requireStorage(app: Reads, inbox: Stored & Pick<InboxRow, 'podId'>): Promise<void> {
-  const full = findFullInbox(app, inbox, 1) ?? (await findFullPod(app, inbox.podId, 1))
+/** @throws Problem `storage_full` if the inbox or its pod has no room for so much more */
+export async function requireStorage(
+  app: Reads,
+  inbox: Stored & Pick<InboxRow, 'podId'>,
+  moreKiB = 1,
+): Promise<void> {
+  const full = findFullInbox(app, inbox, moreKiB) ?? (await findFullPod(app, inbox.podId, moreKiB))
   if (!full) return
   const { setting, usedBytes, limitBytes } = full
-  const owner = setting === 'storage.pod_bytes' ? 'The pod of this inbox' : 'This inbox'
-  const message = `${owner} stores ${usedBytes} bytes and may store ${limitBytes}. Delete messages or threads, or ask the operator to raise ${setting}.`
-  throw new Problem('storage_full', message, { limit: limitBytes, used: usedBytes })
+  const owner = setting === 'storage.pod_bytes' ? 'the pod of this inbox' : 'this inbox'
+  const bytes = usedBytes + moreKiB * 1024
+  const message = `With this, ${owner} would store ${bytes} bytes, and its limit is ${limitBytes} (${setting}). Delete messages, threads or drafts with attachments, or ask the operator to raise the limit.`
+  throw new Problem('storage_full', message, { limit: limitBytes })
 }
 
-/** @throws Reply 452 4.2.2 if the inbox or its pod has no room for another message */
-export async function requireRoomForMail(app: Reads, inbox: InboxRow): Promise<void> {
-  const full = findFullInbox(app, inbox, 1) ?? (await findFullPod(app, inbox.podId, 1))
+/**
+ * @param copies the number of inboxes in the pod that get the message, with this one
+ * @throws Reply 452 4.2.2 if the inbox or its pod has no room for a message of this size
+ */
+export async function requireMailboxRoom(
+  app: Reads,
+  inbox: InboxRow,
+  sizeBytes: number,
+  copies: number,
+): Promise<void> {
+  const sizeKiB = Math.max(1, kibOf(sizeBytes))
+  const full = findFullInbox(app, inbox, sizeKiB) ?? (await findFullPod(app, inbox.podId, sizeKiB * copies))
   if (full) throw mailboxFull(full)
 }
 
@@ -83,7 +97,8 @@ export interface NewMessage {
 }
 
 /**
- * Finds the receptions that an inbox or a pod has no room for, in the write that stores the others.
+ * Finds the receptions that an inbox or a pod has no room for, in the write that stores the others. After DATA there is one reply
+ * for all recipients. So RCPT has refused those without room for the size that MAIL announced.
  * @param receptions the messages that each consists of, one for each inbox
  * @returns for each reception its refusal, or undefined
  */
@@ -101,10 +116,12 @@ export async function refuseOverQuota(
   const refusals: (Reply | undefined)[] = []
   for (const messages of receptions) {
     let full: FullStorage | undefined
+    const ofPods = new Map<string, number>()
     for (const { inboxId, podId, sizeKiB } of messages) {
       const inbox = inboxes.get(inboxId)
+      ofPods.set(podId, (ofPods.get(podId) ?? 0) + sizeKiB)
       full ??= inbox && findFullInbox(app, inbox, sizeKiB)
-      full ??= await findFullPod(app, podId, sizeKiB)
+      full ??= await findFullPod(app, podId, ofPods.get(podId)!)
     }
     refusals.push(full && mailboxFull(full))
     if (full) continue

@@ -6,6 +6,7 @@ import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
 import { createReceptionWriter } from '../../../lib/core/inbound/write-together.ts'
 import { startApi } from '../../support/api-app.ts'
+import { startDns } from '../../support/dns.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
@@ -62,3 +63,23 @@ t.test(
     t.equal(body.data.length, 3)
   },
 )
+
+t.test('a copy that proves nothing does not keep the message itself away', async t => {
+  const dns = await startDns({
+    'friend.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
+    'evil.example': { TXT: ['v=spf1 -all'] },
+  })
+  t.teardown(() => dns.close())
+  const { port, inbox, messages } = await openDoor(t, { dns: dns.server })
+  await inbox('ann')
+  const dialog = await greetedDialog(port)
+  const deliver = async (mailFrom: string) => {
+    await dialog.envelope(mailFrom, 'ann@ours.example')
+    const text = 'From: bob@friend.example\r\nMessage-ID: <1@friend.example>\r\nSubject: Hi\r\n\r\nHello\r\n'
+    t.equal((await dialog.data(text)).code, 250)
+    return (await messages()).map(({ fromProven }) => fromProven)
+  }
+  t.strictSame(await deliver('x@evil.example'), [0])
+  t.strictSame(await deliver('bob@friend.example'), [0, 1], 'the message itself')
+  t.strictSame(await deliver('bob@friend.example'), [0, 1], 'again')
+})

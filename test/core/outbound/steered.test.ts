@@ -158,6 +158,16 @@ t.test('a newcomer is told as one, and answered by the message', async t => {
   t.strictSame((await send({ threadId })).to, ['bob@evil.example'])
 })
 
+t.test('a forger in the name of a participant does not choose whom a reply reaches', async t => {
+  const { mail, send } = await setUp(t)
+  const { threadId } = await mail({ ...ann, Cc: 'boss@friend.example' }, fromAnn)
+  const before = await send({ threadId })
+  t.match(before, { to: [fromAnn], cc: [] })
+  const forged = await mail({ ...into, From: ann.From, To: 'boss@friend.example' }, 'x@weak.example')
+  t.equal(forged.fromProven, false)
+  t.match(await send({ threadId }), { to: [fromAnn], cc: [] })
+})
+
 t.test('whom a proven participant brings in takes part, and whom a forger names does not', async t => {
   const { mail, send } = await setUp(t)
   const { threadId } = await mail(ann, fromAnn)
@@ -169,11 +179,11 @@ t.test('whom a proven participant brings in takes part, and whom a forger names 
   }
   const forged = await mail({ ...cc, Cc: 'thief@evil.example' }, 'x@weak.example')
   t.match(forged, { fromProven: false, warnings: [{ code: 'unproven_sender' }] })
-  t.match(await send({ threadId, replyAll: true }), {
-    to: [fromAnn],
-    cc: [],
-    notIncluded: ['desk@friend.example', 'thief@evil.example'],
-  })
+  t.match(
+    await send({ threadId, replyAll: true }),
+    { to: [fromAnn], cc: [], notIncluded: [] },
+    'what Ann wrote herself is answered',
+  )
   await mail(cc, fromAnn)
   t.match(await send({ threadId, replyAll: true }), {
     to: ['desk@friend.example'],

@@ -24,8 +24,8 @@ const attachmentOf = (bytes: number) => ({
   content: Buffer.alloc(bytes).toString('base64'),
 })
 
-async function setUp(t: Test, toml: string) {
-  const door = await openDoor(t, { toml: `[delivery]\nmode = "capture"\n${toml}` })
+async function setUp(t: Test, toml: string, breaks: readonly string[] = []) {
+  const door = await openDoor(t, { toml: `[delivery]\nmode = "capture"\n${toml}`, breaks })
   const dialog = await greetedDialog(door.port)
   const stored = async (inboxId: string) => (await findInbox(door.app.store.read, inboxId))!.storedKiB
   return {
@@ -33,7 +33,10 @@ async function setUp(t: Test, toml: string) {
     dialog,
     stored,
     async mail(rcptTo: string, subject = 'Hello') {
-      await dialog.envelope('ann@there.example', rcptTo)
+      await dialog.say('MAIL FROM:<ann@there.example> SIZE=1000')
+      const { code, text } = await dialog.say(`RCPT TO:<${rcptTo}>`)
+      if (code !== 250) return { code, text }
+      await dialog.say('DATA')
       return dialog.data(mailOf(subject))
     },
     write: (inboxId: string, body = 'x') =>
@@ -44,7 +47,7 @@ async function setUp(t: Test, toml: string) {
 t.test('a full inbox accepts no mail and sends none until something is deleted', async t => {
   const { app, dialog, mail, write, stored, inbox, messages } = await setUp(
     t,
-    `[storage]\ninbox_bytes = ${25 * kib}`,
+    `[storage]\ninbox_bytes = ${30 * kib}`,
   )
   const inboxId = await inbox('agent')
   const other = await inbox('other')
@@ -59,22 +62,22 @@ t.test('a full inbox accepts no mail and sends none until something is deleted',
   t.equal(await stored(inboxId), 22, 'and counts nothing of it')
   t.equal((await messages()).length, 2)
   await write(inboxId, 'x'.repeat(1000))
-  await t.rejects(write(inboxId, 'x'.repeat(2000)), { code: 'storage_full' }, 'nor does a send')
+  await t.rejects(write(inboxId, 'x'.repeat(8000)), { code: 'storage_full' }, 'nor does a send')
   t.equal(await stored(inboxId), 24)
-  const draft = await createDraft(app, operator, inboxId, { body: 'x', attachments: [attachmentOf(kib)] })
-  t.equal(await stored(inboxId), 25)
-  t.match(await dialog.say('MAIL FROM:<ann@there.example>'), { code: 250 })
+  const draft = await createDraft(app, operator, inboxId, { body: 'x', attachments: [attachmentOf(6 * kib)] })
+  t.equal(await stored(inboxId), 30)
+  t.match(await dialog.say('MAIL FROM:<ann@there.example> SIZE=1000'), { code: 250 })
   t.match(await dialog.say('RCPT TO:<agent@ours.example>'), { code: 452, text: /4\.2\.2/ })
   t.match(await dialog.say('RCPT TO:<other@ours.example>'), { code: 250 }, 'other inboxes have room')
   t.match(await dialog.say('RSET'), { code: 250 })
   await t.rejects(write(inboxId), {
     code: 'storage_full',
-    message: /This inbox stores 25600 bytes and may store 25600\. .*storage\.inbox_bytes/,
+    message: /this inbox would store 31744 bytes, and its limit is 30720 \(storage\.inbox_bytes\)/,
   })
   await t.rejects(createDraft(app, operator, inboxId, { body: 'x' }), { code: 'storage_full' })
   t.match((await getUsage(app, operator, { inboxId })).limits, {
-    inboxStorage: { used: 25 * kib, limit: 25 * kib },
-    podStorage: { used: 25 * kib, limit: null },
+    inboxStorage: { used: 30 * kib, limit: 30 * kib },
+    podStorage: { used: 30 * kib, limit: null },
   })
   t.match(await readStatus(app), { full: { inboxes: 1, pods: 0 } })
   await deleteMessage(app, operator, (await messages())[0]!.id)
@@ -84,11 +87,68 @@ t.test('a full inbox accepts no mail and sends none until something is deleted',
   t.equal(await stored(other), 0)
 })
 
+t.test('a full inbox does not keep a message from the others that it is for', async t => {
+  const { dialog, inbox, stored } = await setUp(t, `[storage]\ninbox_bytes = ${15 * kib}`)
+  const [full, other] = [await inbox('full'), await inbox('other')]
+  const begin = async (...rcptTo: readonly string[]) => {
+    await dialog.say('MAIL FROM:<ann@there.example> SIZE=10240')
+    const codes = []
+    for (const path of rcptTo) codes.push((await dialog.say(`RCPT TO:<${path}@ours.example>`)).code)
+    await dialog.say('DATA')
+    return codes
+  }
+  t.strictSame(await begin('full'), [250])
+  t.match(await dialog.data(mailOf('first')), { code: 250 })
+  t.strictSame(await begin('full', 'other'), [452, 250])
+  t.match(await dialog.data(mailOf('both')), { code: 250 })
+  t.strictSame([await stored(full), await stored(other)], [11, 11])
+  await dialog.say('QUIT')
+})
+
+t.test('one message to many inboxes does not fill their pod beyond its limit', async t => {
+  const { app, dialog } = await setUp(t, `[storage]\npod_bytes = ${35 * kib}`)
+  const pod = await createPod(app, { name: 'tenant' })
+  const names = ['one', 'two', 'three', 'four', 'five']
+  for (const mailboxName of names) await createInbox(app, operator, { mailboxName, podId: pod.id })
+  await dialog.say('MAIL FROM:<ann@there.example> SIZE=10300')
+  const codes = []
+  for (const name of names) codes.push((await dialog.say(`RCPT TO:<${name}@ours.example>`)).code)
+  t.strictSame(codes, [250, 250, 250, 452, 452])
+  await dialog.say('DATA')
+  t.match(await dialog.data(mailOf('to all')), { code: 250 })
+  await dialog.say('MAIL FROM:<ann@there.example> SIZE=10')
+  for (const name of names) t.match(await dialog.say(`RCPT TO:<${name}@ours.example>`), { code: /250|452/ })
+  await dialog.say('DATA')
+  t.match(await dialog.data(mailOf('larger than announced')), { code: 452 })
+  await dialog.say('QUIT')
+})
+
+t.test('a bounce of our own mail reaches a full inbox', async t => {
+  const { app, dialog, inbox, write, stored } = await setUp(t, `[storage]\ninbox_bytes = ${4 * kib}`, [
+    'storage',
+  ])
+  const inboxId = await inbox('agent')
+  await write(inboxId)
+  await app.store.write(db => db.updateTable('inbox').set({ storedKiB: 4 }).execute())
+  const { mailFrom } = await app.store.read
+    .selectFrom('delivery')
+    .select('mailFrom')
+    .executeTakeFirstOrThrow()
+  await dialog.envelope('', mailFrom!)
+  t.match(await dialog.data(mailOf('Undeliverable')), { code: 250 })
+  t.ok((await stored(inboxId)) > 4)
+  await dialog.say('QUIT')
+})
+
 t.test('messages that arrive together do not fill an inbox beyond its limit', async t => {
   const { port, inbox, stored } = await setUp(t, `[storage]\ninbox_bytes = ${35 * kib}`)
   const inboxId = await inbox('agent')
   const dialogs = await Promise.all(Array.from({ length: 8 }, () => greetedDialog(port)))
-  for (const dialog of dialogs) await dialog.envelope('ann@there.example', 'agent@ours.example')
+  for (const dialog of dialogs) {
+    await dialog.say('MAIL FROM:<ann@there.example> SIZE=1000')
+    await dialog.say('RCPT TO:<agent@ours.example>')
+    await dialog.say('DATA')
+  }
   const replies = await Promise.all(dialogs.map((dialog, index) => dialog.data(mailOf(`number ${index}`))))
   t.equal(replies.filter(({ code }) => code === 250).length, 3)
   t.equal(replies.filter(({ code }) => code === 452).length, 5)
