@@ -42,7 +42,8 @@ export async function noteShowing(
   // Of one that fails already it may be the probe, and the next one is due.
   if (isSameWave && before.isFailing !== 1) return
   const failures = (before?.failures ?? 0) + (isSameWave ? 0 : 1)
-  const isFailing = failures >= limits.destinationFailures
+  // One that was postponed fails already, whatever it is counted.
+  const isFailing = before?.isFailing === 1 || failures >= limits.destinationFailures
   const waitMs = nextAttemptAfterMs(failures - limits.destinationFailures + 1, random(), probeWaits)
   const soon = isoAfter(now, waitMs)
   // A late attempt of an old wave does not put the probe off.

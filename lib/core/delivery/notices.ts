@@ -17,7 +17,7 @@ import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { prepareReception } from '../inbound/receive.ts'
 import { createReceiver } from '../inbound/receiver.ts'
-import { writeReceptions } from '../inbound/write.ts'
+import { writeReception } from '../inbound/write.ts'
 import { type NoticeRequest, type Owed, readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, findContent } from './cargo.ts'
 
@@ -77,7 +77,7 @@ async function tellNotices(app: App, messageId: string): Promise<void> {
       }))
     await app.store.write(async db => {
       await settle(db, owing, now.toISOString())
-      if (reception) await writeReceptions(app, db, [reception])
+      if (reception) await writeReception(app, db, reception)
     })
   } catch (error) {
     if (error instanceof Overtaken) return

@@ -53,20 +53,28 @@ function createMainThread(app: Receiving): MainThread {
   const store = {
     write: <T>(work: (db: WriteDb) => Promise<T>) => inDoorTime(opened.write(work)).catch(refuseFull),
   }
+  /** Of a message that was there already, no row has the file. It is committed: whatever fails here, the file stays. */
+  const removeRepeated = async (rawId: string) => {
+    try {
+      if (!(await isFileUsed(opened.read, rawId))) await app.blobs.remove(rawId)
+    } catch (error) {
+      app.log.warn({ err: error, rawId }, 'Could not check whether the file of a repeated message is needed')
+    }
+  }
   return {
     async write(reception) {
       const { rawId, becomes } = reception
       const isFile = 'arrival' in becomes && becomes.arrival.content.kind === 'file'
+      let ids: string[]
       try {
         requireRoomForMail(storage.shared)
-        const ids = await inDoorTime(writeReception(reception)).catch(refuseFull)
-        // Of a message that was there already, no row has the file.
-        if (isFile && !(await isFileUsed(opened.read, rawId))) await app.blobs.remove(rawId)
-        return ids
+        ids = await inDoorTime(writeReception(reception)).catch(refuseFull)
       } catch (error) {
         if (isFile) await dropFilesOf(app, error, [rawId])
         throw error
       }
+      if (isFile) await removeRepeated(rawId)
+      return ids
     },
     recordRefused: refused => store.write(db => recordRefused(app, db, refused)),
     noteStranger: places => store.write(db => noteStranger(app, db, places)),

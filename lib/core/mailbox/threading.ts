@@ -11,6 +11,8 @@ import { isParticipant, participantsOf } from './participants.ts'
 /** A message that has come. */
 interface Come {
   readonly reading: Pick<Reading, 'message'>
+  /** Whether its author is proven; null where that is not asked. */
+  readonly fromProven: boolean | null
   /** Of a notification, by inbox: the thread of the message that it is about. */
   readonly returned: { readonly threadIds: ReadonlyMap<string, string> }
 }
@@ -31,17 +33,17 @@ export interface Threads {
 export async function findOrMakeThread(
   app: App,
   db: WriteDb,
-  { reading, returned }: Come,
+  { reading, fromProven, returned }: Come,
   inboxId: string,
   createdAt: string,
   threads: Threads,
 ): Promise<ThreadRow> {
   const own = returned.threadIds.get(inboxId)
-  const thread =
+  const found =
     (own === undefined ? undefined : await findThread(db, own)) ??
     (await findParentThread(db, inboxId, parentCandidates(reading.message), threads)) ??
     (await findConversation(db, inboxId, reading.message))
-  if (!thread) {
+  if (!found) {
     const begun: ThreadRow = {
       id: app.ids.next(),
       inboxId,
@@ -56,7 +58,9 @@ export async function findOrMakeThread(
     threads.begun.set(begun.id, begun)
     return begun
   }
-  await rememberConversation(db, thread, reading.message, threads)
+  // Messages of one write share the row, which each of them may change.
+  const thread = threads.continued.get(found.id)?.thread ?? threads.begun.get(found.id) ?? found
+  if (fromProven !== false) await rememberConversation(db, thread, reading.message, threads)
   const begun = threads.begun.get(thread.id)
   const continued = threads.continued.get(thread.id)
   if (begun) begun.messageCount++

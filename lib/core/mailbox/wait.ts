@@ -131,7 +131,9 @@ function takerOf(
  * stranger who proves a domain of their own may put any address into a display name or a local part.
  */
 function provenAuthor(from: string): Takes {
-  const address = normaliseAddress(from)
+  const address = normaliseAddress(/<([^<>]*)>\s*$/.exec(from)?.[1] ?? from)
+  // What looks like an address and cannot be read as one names nobody.
+  if (address === undefined && /[^@]@/.test(from)) return () => false
   const domain = from.includes('.') ? normaliseMailDomain(from.replace(/^@/, '')) : undefined
   return message => {
     if (message.fromProven === 0) return false
