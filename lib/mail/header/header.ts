@@ -50,6 +50,9 @@ const messageBounds: HeaderBounds = { bytes: limits.headerBytes, lines: limits.h
 export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds): Header {
   const bytes = asBuffer(raw)
   const fields: HeaderField[] = []
+  /** The names of all fields until here, in lower case. Each stray line asks for them. */
+  const names = new Set<string>()
+  let delimiter: Delimiter | undefined
   /** The field whose lines are being read; undefined while a line that is none is continued. */
   let open: HeaderLine | undefined
   let end = 0
@@ -58,8 +61,11 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
   /** Where the field stands that was last found ahead: what is before it is within the header. */
   let fieldAhead = -1
   const close = () => {
-    if (open) fields.push(fieldOf(bytes, open, end))
+    if (open === undefined) return
+    const field = fieldOf(bytes, open, end)
     open = undefined
+    fields.push(field)
+    if (field.lowerName === 'content-type') delimiter = delimiterOf(field)
   }
   let line = lineAt(bytes, 0)
   while (line && line.kind !== 'empty') {
@@ -69,12 +75,10 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
       if (line.kind === 'field') close()
       return { fields, bodyOffset: afterEmptyLine(bytes, line.start), fault, ...stray }
     }
-    if (
-      bytes[line.start] === dash &&
-      isDeclaredBoundary(bytes, line, fields, open && fieldOf(bytes, open, end))
-    ) {
+    if (bytes[line.start] === dash && bytes[line.start + 1] === dash) {
+      // No such line continues a field.
       close()
-      return { fields, bodyOffset: line.start, ...stray }
+      if (isDelimiter(bytes, line, delimiter)) return { fields, bodyOffset: line.start, ...stray }
     }
     const following = line.kind === 'blank' || line.kind === 'other' ? lineAt(bytes, line.next) : undefined
     if (line.kind === 'other' && !isEnvelope(bytes, line)) {
@@ -94,9 +98,6 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
     const hasFields = fields.length > 0 || open !== undefined
     if (hasFields && mayEndHeader(line, following) && fieldAhead < line.start) {
       if (line.kind === 'other') close()
-      const names = new Set(
-        [...fields, ...(open ? [fieldOf(bytes, open, end)] : [])].map(each => each.lowerName),
-      )
       fieldAhead = findFieldAhead(bytes, line.next, names, bounds)
     }
     const ends = hasFields
@@ -107,7 +108,10 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
       return { fields, bodyOffset: line.kind === 'blank' ? line.next : line.start, ...stray }
     }
     if (line.kind === 'field' || line.kind === 'other') close()
-    if (line.kind === 'field') open = line
+    if (line.kind === 'field') {
+      open = line
+      names.add(nameOf(bytes, line).toLowerCase())
+    }
     end = line.next
     line = following ?? lineAt(bytes, line.next)
   }
@@ -176,24 +180,28 @@ function findFieldAhead(
   for (let line = lineAt(bytes, from); line && line.kind !== 'empty'; line = lineAt(bytes, line.next)) {
     if (line.next > bounds.bytes || ++lines > bounds.lines) return -1
     if (line.kind !== 'field' || line.colon - line.start > 100) continue
-    const name = trimmed(bytes.toString('latin1', line.start, line.colon)).toLowerCase()
+    const name = nameOf(bytes, line).toLowerCase()
     if (repeatedFields.test(name) || (singleFields.has(name) && !names.has(name))) return line.start
   }
   return -1
 }
 
+/** What the lines between the parts of a multipart begin with, as its Content-Type says. */
+interface Delimiter {
+  readonly text: string
+  readonly encoding: 'utf8' | 'latin1'
+}
+
+function delimiterOf({ value, isUtf8 }: HeaderField): Delimiter | undefined {
+  const boundary = readParameters(value).parameters.boundary?.trimEnd() ?? ''
+  return boundary === '' ? undefined : { text: `--${boundary}`, encoding: isUtf8 ? 'utf8' : 'latin1' }
+}
+
 /** Whether a line is a delimiter of the multipart that the header has declared until there. */
-function isDeclaredBoundary(
-  bytes: Buffer,
-  { start, end }: HeaderLine,
-  fields: readonly HeaderField[],
-  open: HeaderField | undefined,
-): boolean {
-  if (bytes[start + 1] !== dash) return false
-  const type = [...fields, ...(open ? [open] : [])].findLast(({ lowerName }) => lowerName === 'content-type')
-  const { boundary = '' } = readParameters(type?.value ?? '').parameters
-  const text = bytes.toString(type?.isUtf8 ? 'utf8' : 'latin1', start + 2, end).trimEnd()
-  return boundary !== '' && (text === boundary.trimEnd() || text === `${boundary.trimEnd()}--`)
+function isDelimiter(bytes: Buffer, { start, end }: HeaderLine, delimiter: Delimiter | undefined): boolean {
+  if (delimiter === undefined) return false
+  const text = bytes.toString(delimiter.encoding, start, end).trimEnd()
+  return text === delimiter.text || text === `${delimiter.text}--`
 }
 
 /** Whether the body may begin at this line that is no field, or after it if it is white space, though no empty line says so. */
@@ -222,8 +230,9 @@ function isLikeFrom(bytes: Buffer, { start, end }: HeaderLine): boolean {
   return /^[^a-z0-9]{0,10}from[ \t]*(?:[^a-z0-9 \t]|[^ \t@]{1,150}@)|from[ \t]*:/i.test(text)
 }
 
+/** A name that begins with two hyphens is that of no parameter: the line may be a delimiter. */
 function isParameter(bytes: Buffer, { start, end }: HeaderLine): boolean {
-  return /^[\w*.-]{1,80}[ \t]?=/.test(bytes.toString('latin1', start, Math.min(end, start + 100)))
+  return /^(?!--)[\w*.-]{1,80}[ \t]?=/.test(bytes.toString('latin1', start, Math.min(end, start + 100)))
 }
 
 function endsInSemicolon(bytes: Buffer, end: number): boolean {
@@ -238,8 +247,13 @@ function afterEmptyLine(bytes: Buffer, start: number): number {
   return line ? line.next : bytes.length
 }
 
-function fieldOf(bytes: Buffer, { start, colon }: HeaderLine, end: number): HeaderField {
-  const name = trimmed(bytes.toString('latin1', start, colon))
+function nameOf(bytes: Buffer, { start, colon }: HeaderLine): string {
+  return trimmed(bytes.toString('latin1', start, colon))
+}
+
+function fieldOf(bytes: Buffer, line: HeaderLine, end: number): HeaderField {
+  const { start, colon } = line
+  const name = nameOf(bytes, line)
   const valueBytes = bytes.subarray(colon + 1, end)
   const isText = isAscii(valueBytes)
   const isValid = isText || isUtf8(valueBytes)

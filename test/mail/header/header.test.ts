@@ -8,6 +8,7 @@ import {
   readHeader,
 } from '../../../lib/mail/header/header.ts'
 import { singleLine } from '../../../lib/mail/header/text.ts'
+import { manyTimes } from '../../support/hostile.ts'
 
 t.test('fields in order, unfolded', async t => {
   const raw = Buffer.from(
@@ -120,6 +121,28 @@ t.test('no more is read than the bounds say, and that is said', async t => {
   t.same(read(14, 100), ['a', 'more than 14 bytes'], 'a field that is cut is none')
   t.same(read(17, 100), ['ab', 'more than 17 bytes'])
   t.same(read(100, 3), ['ab', 'more than 3 lines'])
+})
+
+t.test('a header of many lines that are no fields is read in a moment', async t => {
+  for (const head of ['X-A: b;\n', 'Content-Type: multipart/mixed; boundary=abc;\n']) {
+    for (const lines of [
+      'x y\nX-A: b\n',
+      ' \nX-A: b\n',
+      '--x\nX-A: b\n',
+      '--x: b\n',
+      '--a=b;\nX-A: b\n',
+      '-a=b;\n',
+    ]) {
+      const raw = Buffer.from(`${head}${lines.repeat(manyTimes / 10)}\n`)
+      const { bodyOffset } = readHeader(raw, { bytes: raw.length, lines: manyTimes })
+      t.equal(bodyOffset, raw.length, `${head} | ${lines}`)
+    }
+  }
+})
+
+t.test('a line with two hyphens continues no field before it', async t => {
+  const raw = Buffer.from('Content-Type: multipart/mixed; boundary="a=b";\n--a=b\n\npart')
+  t.equal(readHeader(raw).bodyOffset, raw.indexOf('--a=b'))
 })
 
 t.test('bytes beyond ASCII', async t => {
