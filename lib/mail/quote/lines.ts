@@ -114,6 +114,7 @@ function strengthOf(
 ): 'strong' | 'paragraph' | 'alone' | 'weak' | undefined {
   const isDated = year.test(line) || time.test(line) || shortDate.test(line)
   const { said, hasColon } = withoutColon(line)
+  if (!isDated && !hasColon) return undefined
   const hasAddress = bracketed.test(said) || addressFirst.test(said)
   if (!isDated && !isAboveQuote && !hasAddress) return undefined
   const isFull = year.test(said) && time.test(said)

@@ -158,7 +158,8 @@ function withoutHistory(all: readonly string[], hint: 'forward' | 'reply' | unde
       at = last + (evidence === undefined ? 0 : wrappedLines(lines, last, isQuote)) - 1
       continue
     }
-    const hasOthers = otherMarks.test(followers[at]!)
+    // Within lines that all have such marks, as a table has, no line speaks of those below.
+    const hasOthers = otherMarks.test(followers[at]!) && !otherMarks.test(line)
     const isAboveQuote = isQuoted(followers[at]!) || hasOthers
     const start = attributionStart(lines, at, isAboveQuote)
     if (start === undefined) {

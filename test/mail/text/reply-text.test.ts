@@ -154,6 +154,7 @@ t.test('marked lines and indented blocks without an attribution are what the sen
     'Voici mes données :\n> IBAN FR00 1234',
     'This is what Ann and Bob said to me on the phone:\n> we come',
     '| Lamp | Price |\n| --- | --- |\n| A | 30 |',
+    '| Ann <ann@example.net> | 4 May 2026, 09:30 |\n| Bob <bob@example.net> | 5 May 2026, 10:00 |\n| Cy | later |',
   ]) {
     t.equal(ofText(text), text)
     t.equal(ofText(`${text}\n\n${attributed}`), text, 'above a quote')
