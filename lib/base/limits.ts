@@ -300,6 +300,8 @@ export const limits = {
   waitsPerKey: 100,
   waitersAtOnce: 50,
   waitersTurnBytes: 2 * 1024 * 1024,
+  /** How long a request that waits for mail may look through the mail that is there, also if it waits for less time. */
+  waitLookMs: 5_000,
   /** How many different inboxes and types the readers of one node are told to the others by. */
   readScopes: 1000,
   /** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import { domainOf, normaliseAddress, normaliseMailDomain } from '../../mail/address/address.ts'
@@ -5,7 +6,7 @@ import type { Db } from '../../store/dialect/dialect.ts'
 import { type ListedMessageRow, newestFirst } from '../../store/listed-messages.ts'
 import { listShownMessages } from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
-import { searchEarliest } from '../../store/search/search.ts'
+import { type IndexedMessage, searchEarliest } from '../../store/search/search.ts'
 import { listEarliestWaiting } from '../../store/search/waiting.ts'
 import { holdsPhrase, indexTokens, readPhrase, readTerms, senderTokens } from '../../store/search/words.ts'
 import type { MessageRow } from '../../store/tables.ts'
@@ -45,85 +46,115 @@ export async function waitForMessages(
   const { includeMalicious = false, unproven = false, ...asked } = awaited
   const exceptCategories = includeMalicious ? ['spam'] : ['spam', 'malicious']
   const filter = { ...readFilter(asked), direction: 'inbound', exceptCategories }
-  const takes = takerOf(filter, unproven)
-  const waiter = app.waiters.wait({ caller, inboxId: inbox.id, takes, signal })
+  const taker = takerOf(filter, unproven)
+  const waiter = app.waiters.wait({ caller, inboxId: inbox.id, takes: taker.takes, signal })
+  const began = app.clock.monotonicMs()
+  const leftOf = (ms: number) => Math.max(0, ms - (app.clock.monotonicMs() - began))
   try {
     await waiter.ready
     // Looked for after what comes is watched for, so that nothing comes in between.
     if (filter.after !== undefined) {
-      const rows = await findThere(app, { podId: inbox.podId, inboxId: inbox.id }, filter, takes)
+      const isOver = () => {
+        signal.throwIfAborted()
+        return leftOf(Math.max(timeoutMs, limits.waitLookMs)) === 0
+      }
+      const rows = await findThere(app, { podId: inbox.podId, inboxId: inbox.id }, filter, taker, isOver)
       if (rows.length > 0) return { data: await presentMessages(app, caller, rows) }
     }
-    return await waiter.arrived(timeoutMs)
+    return await waiter.arrived(leftOf(timeoutMs))
   } finally {
     waiter.end()
   }
 }
 
-/** Whether a message is one that is waited for. */
-type Takes = (message: MessageRow) => boolean
+/** Whether a message may be one that is waited for, by what the index says of it. */
+type Takes = (message: IndexedMessage) => boolean
+
+interface Taker {
+  /** Asked first: its columns are short, and strangers may send any number of messages that fail it. */
+  readonly mayTake: Takes
+  /** Whether a message is one that is waited for. */
+  readonly takes: (message: MessageRow) => boolean
+}
 
 /**
- * The oldest that are there after `filter.after`, newest first: who goes on after the first of them is told of all. Also those that the
- * search does not know yet, for nothing would look for them again.
+ * The oldest messages after `filter.after`, newest first, so that a client that continues after the first one misses none. Messages
+ * that are not in the index yet are included, because nothing would look for them again.
+ * @param isOver asked before each page: when it is true, nothing more is looked at
  */
 async function findThere(
   app: App,
   scope: Scope,
   filter: SearchFilter,
-  takes: Takes,
+  taker: Taker,
+  isOver: () => boolean,
 ): Promise<ListedMessageRow[]> {
   const db = app.store.read
-  for (let { after } = filter; ; ) {
-    // Read first: what leaves it meanwhile is in the index.
-    const waiting = await findUnindexed(db, scope, { ...filter, after }, takes)
+  // Read before the index: a message that is indexed meanwhile is then in both.
+  const waiting = await findUnindexed(db, scope, filter, taker, isOver)
+  for (let { after } = filter; !isOver(); await setImmediate()) {
     const indexed = await searchEarliest(db, scope, { ...filter, after }, limits.pageSizeMax)
-    const dated = new Map([...waiting, ...indexed].map(({ id, createdAt }) => [id, createdAt]))
-    const earliest = [...dated.keys()].sort((a, b) => (dated.get(a)! < dated.get(b)! ? -1 : 1))
-    const ids = earliest.slice(0, limits.pageSizeMax)
-    // The index does not know whose author is proven.
-    const found = (await listShownMessages(db, ids)).filter(takes)
-    if (found.length > 0 || indexed.length < limits.pageSizeMax) return newestFirst(found)
-    after = dated.get(ids.at(-1)!)
+    const end = indexed.length < limits.pageSizeMax ? undefined : indexed.at(-1)!.createdAt
+    const candidates = new Map<string, string>()
+    for (const { id, createdAt } of waiting) {
+      if ((after === undefined || createdAt > after) && (end === undefined || createdAt <= end))
+        candidates.set(id, createdAt)
+    }
+    for (const message of indexed) if (taker.mayTake(message)) candidates.set(message.id, message.createdAt)
+    const earliest = [...candidates].sort((a, b) => (a[1] < b[1] ? -1 : 1)).slice(0, limits.pageSizeMax)
+    const shown = await listShownMessages(
+      db,
+      earliest.map(([id]) => id),
+    )
+    const found = shown.filter(taker.takes)
+    const next = candidates.size > limits.pageSizeMax ? earliest.at(-1)![1] : end
+    if (found.length > 0 || next === undefined) return newestFirst(found)
+    after = next
   }
+  return []
 }
 
-/** Of what matches and is not in the index yet as much as one answer may have, or all of it, oldest first. */
+/** The oldest messages that match and are not in the index yet, oldest first: at least one page of an answer, or all of them. */
 async function findUnindexed(
   db: Db,
   scope: Scope,
   filter: SearchFilter,
-  takes: Takes,
+  taker: Taker,
+  isOver: () => boolean,
 ): Promise<MessageRow[]> {
   const found: MessageRow[] = []
-  for (let { after } = filter; ; ) {
+  for (let { after } = filter; !isOver(); await setImmediate()) {
     const page = await listEarliestWaiting(db, scope, { ...filter, after })
-    found.push(...page.filter(takes))
-    if (page.length < limits.indexWaiting || found.length >= limits.pageSizeMax) return found
+    found.push(...page.filter(taker.takes))
+    if (page.length < limits.indexWaiting || found.length >= limits.pageSizeMax) break
     after = page.at(-1)!.createdAt
   }
+  return found
 }
 
-/** Whether a message is one that the filter would find, without a search, and that a proven author wrote. */
+/** Takes the messages that the filter would find, without a search, and that a proven author wrote. */
 function takerOf(
   { from, subject, after, exceptCategories = [] }: SearchFilter,
   isUnprovenTaken: boolean,
-): Takes {
+): Taker {
   const isAsked = (text: string | undefined) => text !== undefined && text.trim() !== ''
   const sender = isAsked(from) ? readPhrase(from!) : undefined
   const isAuthor = isAsked(from) && !isUnprovenTaken ? provenAuthor(from!.trim()) : () => true
   const terms = isAsked(subject) ? readTerms(subject!) : []
-  // What has no word in it finds nothing.
-  if ((isAsked(from) && !sender) || (isAsked(subject) && terms.length === 0)) return () => false
-  return message => {
+  const mayTake: Takes = message => {
     if (after !== undefined && message.createdAt <= after) return false
-    if (exceptCategories.includes(message.category)) return false
-    if (!isAuthor(message)) return false
+    return !exceptCategories.includes(message.category) && isAuthor(message)
+  }
+  // A question without words finds nothing.
+  const hasNoWords = (isAsked(from) && !sender) || (isAsked(subject) && terms.length === 0)
+  const takes = (message: MessageRow) => {
+    if (hasNoWords || !mayTake(message)) return false
     if (!sender && terms.length === 0) return true
     const tokens = tokensOf(message)
     if (sender && !holdsPhrase(tokens.from, sender)) return false
     return terms.every(term => holdsPhrase(tokens.subject, term) !== term.isExcluded)
   }
+  return { mayTake, takes }
 }
 
 /**

@@ -3,7 +3,7 @@ import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
-import type { ThreadRow } from '../tables.ts'
+import type { MessageRow, ThreadRow } from '../tables.ts'
 import type { SearchFilter } from './filter.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
 import { listWaiting, type WaitingMessages, waitingMessages } from './waiting.ts'
@@ -55,11 +55,8 @@ export async function searchMessages(
   return { rows, total: known ?? (await countMessages(db, match, waiting)) }
 }
 
-/** A message that matches, and when it was received or sent: in one inbox no two have the same instant. */
-export interface Dated {
-  readonly id: string
-  readonly createdAt: string
-}
+/** The short columns of a message that matches. In one inbox no two have the same `createdAt`. */
+export type IndexedMessage = Pick<MessageRow, 'id' | 'createdAt' | 'category' | 'fromAddr' | 'fromProven'>
 
 /** The messages in the index that match, oldest first, at most `limit`: what is not in it yet is for `listEarliestWaiting`, asked before. */
 export async function searchEarliest(
@@ -67,11 +64,12 @@ export async function searchEarliest(
   scope: Scope,
   filter: SearchFilter,
   limit: number,
-): Promise<Dated[]> {
+): Promise<IndexedMessage[]> {
   const query = await readQuery(db, scope, filter)
   if (query === undefined) return []
   const { from, oldestFirst } = matching(db, query)
-  const { rows } = await sql<Dated>`select "id", "createdAt" from "message"
+  const { rows } =
+    await sql<IndexedMessage>`select "id", "createdAt", "category", "fromAddr", "fromProven" from "message"
     where "id" in (select "messageId" from (select "messageId" ${from} order by ${oldestFirst} limit ${limit}) as "found")
     order by "createdAt", "id"`.execute(db)
   return rows

@@ -1,9 +1,14 @@
 import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { type Awaited, waitForMessages } from '../../../lib/core/mailbox/wait.ts'
+import { startApi } from '../../support/api-app.ts'
 import { startDns } from '../../support/dns.ts'
+import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
+import { statementsOf } from '../../support/statements.ts'
 import { until } from '../../support/until.ts'
 
 const zone = {
@@ -65,3 +70,46 @@ t.test('who waits for an author gets the mail of that one alone', async t => {
   t.notOk((await wait({ after })).includes('spam'), 'spam is passed over')
   t.strictSame(await wait({ after, from: 'strict.example', unproven: true }), [])
 })
+
+t.test(
+  'forged mail with the awaited sender costs a wait no bodies, and its look ends with the request',
+  async t => {
+    const server = await startApi(t)
+    const { id } = (await server.api.post('/v1/inboxes', {})).body
+    const pages = 4
+    await server.app.store.write(async db => {
+      const thread = await insertThreadRow(db, id)
+      const row = (index: number, subject: string, fromProven: number) =>
+        insertMessageRow(db, thread, {
+          subject,
+          fromProven,
+          fromAddr: 'login@shop.example',
+          createdAt: new Date(Date.UTC(2026, 0, 2) + index).toISOString(),
+        })
+      const count = pages * limits.pageSizeMax
+      for (let index = 0; index < count; index++) await row(index, 'forged', 0)
+      await row(count, 'the shop', 1)
+    })
+    const awaited = { from: 'shop.example', after: '2026-01-01T00:00:00.000Z' }
+    const awaitedBy = (app: App, signal = new AbortController().signal) =>
+      waitForMessages(app, operator, id, awaited, 0, signal)
+    const found: string[] = []
+    const statements = await statementsOf(async () => {
+      const { data } = await awaitedBy(server.app)
+      found.push(...data.map(({ subject }) => subject))
+    })
+    t.strictSame(found, ['the shop'])
+    const ofBodies = statements.filter(text => text.includes('"bodyText"') && !text.includes('sum('))
+    t.ok(ofBodies.length <= 2, 'only the page of the shop is read whole')
+
+    const stop = new AbortController()
+    const gone = awaitedBy(server.app, stop.signal)
+    setImmediate(() => stop.abort(new Error('the client is gone')))
+    await t.rejects(gone, { message: 'the client is gone' })
+
+    let calls = 0
+    const clock = { ...server.app.clock, monotonicMs: () => (calls++ < 3 ? 0 : limits.waitLookMs) }
+    const { data } = await awaitedBy(Object.create(server.app, { clock: { value: clock } }))
+    t.strictSame(data, [], 'the time for looking is over before the last page')
+  },
+)
