@@ -119,8 +119,8 @@ export const otherKindWords = Object.values(otherKinds).join('|')
 
 /** What says around an access code, a passcode or a PIN that it opens a meeting or a door, by its beginning. */
 export const placeWords = [
-  'meeting id|(?:zoom|teams) meeting|webex|dial-?in|join (?:zoom|the|meeting|by|on|here|:)|conference|webinar|call-?in|bridge|google meet|one tap mobile|gate|door|key ?box|lock ?box|key ?safe|garage|alarm|building|entrance|apartment|flat|wi-?fi|parking|locker|elevator|warehouse|office|check-?in|booked|reservation|itinerary|guests|airbnb|licen[cs]e|buzzer|intercom|keypad',
-  'konferenz|besprechung|einwahl|telefonkonferenz|tür|tor|schlüssel|haustür|eingang|wohnung|wlan|réunion|conférence|portail|porte(?!u)|immeuble|digicode|boîte à clés|appartement|reunión|conferencia|puerta|edificio|reunião|porta(?!l)|portão|prédio|riunione|portone|cancello|vergadering|deur|poort|sleutel|møte|møde|dør|dörr|porten|kokous|ovi',
+  'meeting id|(?:zoom|teams) meeting|webex|dial-?in|join (?:zoom|the|meeting|by|on|here|:)|conference|webinar|call-?in|bridge|google meet|one tap mobile|gate|door|(?:the|our|my) (?:office|building|flat|alarm)(?! account)|key ?box|lock ?box|key ?safe|garage|entrance|apartment|wi-?fi|parking|locker|elevator|warehouse|check-?in|booked (?:for|from|on)|reservation|itinerary|licen[cs]e|buzzer|intercom|keypad',
+  'konferenz|besprechung|einwahl|telefonkonferenz|tür|(?:das|dem|am|zum|fürs|vom|hof-?) ?tor(?![\\p{L}-])|schlüssel|haustür|eingang|wohnung|wlan|réunion|conférence|portail|porte(?!u)|immeuble|digicode|boîte à clés|appartement|reunión|conferencia|puerta|edificio|reunião|porta(?!l)|portão|prédio|riunione|portone|cancello|vergadering|deur|poort|sleutel|møte|møde|dør|dörr|porten|kokous|ovi',
   'spotkani|drzwi|bram|domofon|schůzk|dveř|brán|ajtó|kapu|встреч|совещани|конференц|двер|ворот|калитк|домофон|подъезд|зустріч|двері|toplantı|kapı|πόρτα|σύσκεψη|פגישה|דלת|שער|اجتماع|باب|بوابة|جلسه|मीटिंग|ประตู|ประชุม|cửa|cuộc họp|rapat|pintu|会议|會議|会議|ミーティング|ドア|玄関|门禁|門禁|大门|회의|현관',
 ].join('|')
 

@@ -40,6 +40,10 @@ const otherSentence =
 /** Names under which meetings and doors are opened, too, and what is said around them. */
 const ofPlaces =
   /access|pass-?code|pin|security|temporary|activation|zugang|aktivierung|sicherheit|accès|acceso|accesso|acesso|acc[eé]s|toegang|adgang|tilgang|åtkomst|dostępu|доступ|giriş|الدخول|ورود|כניסה|confirmation/i
+/** Names that programs use, and hardly ever for a door or a meeting. */
+const ofPrograms = /verification|security|confirmation|authentication|authorization|sign-?in|log-?in|2fa|mfa/i
+/** A confirmation code that is the number of a booking. */
+const booking = /reserv|itinerar|booking|booked/i
 const places = new RegExp(
   `(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}])(?:${placeWords})`,
   'iu',
@@ -134,7 +138,7 @@ export function findOtp(message: {
   const codes = [...text.matchAll(code)].filter(match => mayBeCode(text, match)).map(one => placed(text, one))
   if (codes.length === 0) return null
   // What is called by words that nothing else is called counts before what is only called a code.
-  let found = onlyCode(text, strongNames(text), codes, true)
+  let found = onlyCode(text, strongNames(text, message.isFromProgram ?? false), codes, true)
   if (found === undefined) {
     const isFromProgram =
       message.isFromProgram ||
@@ -170,8 +174,8 @@ function namesIn(text: string, names: RegExp): Name[] {
   return [...text.matchAll(names)].map(({ 0: words, index }) => ({ from: index, to: index + words.length }))
 }
 
-function strongNames(text: string): Name[] {
-  return namesIn(text, named).filter(one => !isOtherCode(text, one) && !isOfPlace(text, one))
+function strongNames(text: string, isFromProgram: boolean): Name[] {
+  return namesIn(text, named).filter(one => !isOtherCode(text, one) && !isOfPlace(text, one, isFromProgram))
 }
 
 /** Words that mean a code of whatever kind. */
@@ -181,7 +185,7 @@ function weakNames(text: string): Name[] {
       !isOtherCode(text, one) &&
       !otherBefore.test(text.slice(Math.max(0, one.from - 40), one.from)) &&
       !otherBehind.test(text.slice(one.to, one.to + 40)) &&
-      !isOfPlace(text, one),
+      !isOfPlace(text, one, false),
   )
 }
 
@@ -260,7 +264,8 @@ function isOtherCode(text: string, { from, to }: Name): boolean {
   return otherInside.test(words) || otherSentence.test(behind)
 }
 
-function isOfPlace(text: string, { from, to }: Name): boolean {
+/** Whether the sentence of a name says that the code opens a door or a meeting. The next sentence may be a signature. */
+function isOfPlace(text: string, { from, to }: Name, isFromProgram: boolean): boolean {
   const words = text.slice(from, to)
   if (
     words.length > 12
@@ -268,7 +273,13 @@ function isOfPlace(text: string, { from, to }: Name): boolean {
       : !ofPlaces.test(words) && !/^\P{Lu}{0,1}\p{L}{0,12}$/u.test(words)
   )
     return false
-  return places.test(text.slice(Math.max(0, from - 160), from)) || places.test(text.slice(to, to + 80))
+  const before = text
+    .slice(Math.max(0, from - 160), from)
+    .split(sentenceEnd)
+    .at(-1)!
+  const behind = text.slice(to, to + 80).split(sentenceEnd, 1)[0]!
+  if (isFromProgram && ofPrograms.test(words) && !booking.test(before + behind)) return false
+  return places.test(before) || places.test(behind)
 }
 
 function mayBeCode(text: string, { 0: whole, 1: value = '', index }: RegExpExecArray): boolean {
@@ -345,6 +356,9 @@ function isWritten(text: string, value: string, to: number): boolean {
   if (/\d/.test(value)) return true
   return !noCode.test(value) && /^["'”»」*]{0,3}(?:[.!\n]|\s{0,30}$|\s+\n|\. )/.test(text.slice(to, to + 40))
 }
+
+/** The end of a sentence or of a paragraph. */
+const sentenceEnd = /[.!?。！？]\s|\n[^\S\n]{0,20}\n/
 
 /** Nothing that ends a sentence, and no paragraph, stands between. */
 function isOneSentence(between: string): boolean {

@@ -126,6 +126,32 @@ t.test('codes that let nobody in are none, and names of all languages are known'
   t.equal(findOtp({ subject: 'Hello', text: 'The code is 493021. It expires in 5 minutes.' }), '493021')
 })
 
+t.test(
+  'a word that can mean a place hides no code of a program, unless its sentence is about that place',
+  async t => {
+    for (const text of [
+      'Use 482913 as your Microsoft Office security code.',
+      'Security code: 482913\n\nThe Alarm.com team',
+      'Flatfair: your confirmation code is 482913',
+      'Your access code is 482913. Do not share it.\nGuests team',
+      'The access code that you requested for your office account is 482913.',
+      'Ihr Zugangscode für das Tor-Netzwerk lautet 482913.',
+      'Your access code is 482913.\n\nDoor Technologies Ltd',
+      'Your sign-in code for the parking app is 482913.',
+    ])
+      t.equal(findOtp({ subject: 'Hello', text, isFromProgram: true }), '482913', text)
+    for (const text of [
+      'The access code for the front door is 482913.',
+      'Access code for the building: 482913',
+      'Access code for the office: 482913',
+      'Der Zugangscode für das Tor lautet 482913.',
+      'Dial-in: +49 30 1234567\nAccess code: 482913#',
+      'Your reservation is complete, the confirmation code is 482913.',
+    ])
+      t.equal(findOtp({ subject: 'Hello', text, isFromProgram: true }), null, text)
+  },
+)
+
 t.test('a code of letters alone ends the text, its line or its sentence', async t => {
   for (const [end, isCode] of [
     ...['', ' ', ' '.repeat(30), '"', '" ', '\n', '   \nx', '.', '. x', '!'].map(one => [one, true] as const),
