@@ -66,8 +66,8 @@ async function countInBucket({ config, store }: Rows, onDisk: number): Promise<n
     try {
       let objects = 0
       for await (const page of bucket.listStrays()) objects += page.length
-      // Those of the data directory are listed, too.
-      return objects - onDisk
+      // The list includes the files in the data directory, which may have become fewer or more meanwhile.
+      return Math.max(0, objects - onDisk)
     } finally {
       await bucket.close()
     }

@@ -73,7 +73,7 @@ export async function setAsideStrays(
   if (isMany || !(await hasMessages(app.store.read))) {
     app.log.error(
       { strays: count, files, examples: strays.slice(0, 5) },
-      `no row points to ${count} of the ${files} large messages, so this may be the wrong database. They stay where they are. If it is the wrong one, stop mailboxd and put the right one in its place. If not, move the files that mailboxctl verify lists away`,
+      `${count} of ${files} files have no row, so this may be the wrong database. Nothing was moved. If it is wrong, stop mailboxd and restore the right one. If it is right, move away the files that mailboxctl verify reports as "has no row"`,
     )
     return
   }
@@ -83,7 +83,8 @@ export async function setAsideStrays(
     await app.blobs.setAside(id)
     moved++
   }
-  app.log.warn({ files: moved }, 'moved files without a row to stray/, where they are kept for 30 days')
+  if (moved > 0)
+    app.log.warn({ files: moved }, 'moved files without a row to stray/, where they are kept for 30 days')
 }
 
 /** Moves back what is in `stray/` and has a row again, and deletes what has been there for `limits.strayKeptMs`. Returns 0: it looks at all. */

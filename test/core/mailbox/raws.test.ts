@@ -56,6 +56,12 @@ t.test(
       strays.every(id => existsSync(pathOf(id))),
       'nothing is done when it is to stop',
     )
+    let looks = 0
+    await setAsideStrays(app, [ids], () => looks++ >= ids.length)
+    t.notOk(
+      log.some(({ msg }) => /^moved files/.test(String(msg))),
+      'nothing is logged when it stops before the first move',
+    )
 
     await setAsideStrays(app, [ids], () => false)
     t.notOk(strays.some(id => existsSync(pathOf(id))))
