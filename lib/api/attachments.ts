@@ -85,8 +85,7 @@ export const attachmentOperations: readonly Operation[] = [
       ),
       key: Type.Optional(
         Type.String({
-          description:
-            'Of a signed URL: the id of the API key that it was made for. Revoking the key ends the URL.',
+          description: 'The id of the API key that a signed URL was made for. Revoking the key ends the URL.',
         }),
       ),
       signature: Type.Optional(

@@ -184,7 +184,7 @@ export const problems = {
   ],
   sending_limit: [
     429,
-    'This inbox has written to as many recipients in this hour as it may (setting sending.recipients_per_inbox_hour). Nothing was sent. Wait as long as Retry-After says.',
+    'This inbox has reached its limit of recipients for this hour (sending.recipients_per_inbox_hour). Nothing was sent. Retry after the time in Retry-After.',
   ],
   forward_verification_limit: [
     429,

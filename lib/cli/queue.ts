@@ -173,7 +173,7 @@ function countHeld(app: Rows, filter: QueueFilter): Promise<number> {
 }
 
 function whyNoneDue(matched: number, held: number): string {
-  if (matched === 0) return 'nothing that the options select is queued'
+  if (matched === 0) return 'no queued delivery matches'
   const reasons = [
     ...(held > 0 ? [`${countOf(held, 'is', 'are')} held (mailboxctl queue release)`] : []),
     ...(matched > held ? [`${countOf(matched - held, 'is', 'are')} being sent`] : []),

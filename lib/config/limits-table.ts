@@ -35,7 +35,7 @@ export const limitsTable = table('What is rationed whatever the plan is.', {
 
 /** How much inboxes and pods may store. */
 export const storageTable = table(
-  'How much mail is stored. A full inbox or pod answers 452 4.2.2 to senders and 422 storage_full to clients.',
+  'How much mail is stored. mailboxd answers 452 4.2.2 to senders and 422 storage_full to clients if an inbox or a pod is full.',
   {
     inbox_bytes: number({
       default: 0,
@@ -43,7 +43,7 @@ export const storageTable = table(
       maximum: 1_000_000_000_000_000,
       unit: 'bytes',
       description:
-        'The most that the messages of one inbox may take, as they were sent or received (0: no limit).',
+        'Bytes that one inbox may store: messages as sent or received, and attachments of unsent drafts, each rounded up to 1 KiB (0: no limit).',
     }),
     pod_bytes: number({
       default: 5_000_000_000,
@@ -51,7 +51,7 @@ export const storageTable = table(
       maximum: 1_000_000_000_000_000,
       unit: 'bytes',
       description:
-        'The most that the messages of all inboxes of one pod may take together (0: no limit). It does not apply to the default pod, which is your own. A pod may exceed it by what other nodes store for it in 10 seconds.',
+        "Bytes that all inboxes of one pod may store together: messages as sent or received, and attachments of unsent drafts, each rounded up to 1 KiB (0: no limit). It does not apply to the default pod, which is the operator's own. A pod may exceed it by what is stored for it within 10 seconds, and by one message.",
     }),
   },
 )

@@ -43,7 +43,10 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
       void app.queue
         .probeThoseThatSaid(resolverSilent)
         .catch(err =>
-          log.warn({ err }, 'Could not retry mail at once after DNS answered again; it is retried soon'),
+          log.warn(
+            { err },
+            'Could not retry mail immediately after DNS answered again. mailboxd retries it within 30 s',
+          ),
         ),
   })
   const webhookGuard = createAddressGuard({

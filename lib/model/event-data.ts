@@ -35,10 +35,10 @@ const ofDraft = named('EventDataDraft', 'Which scheduled draft was refused, and 
   }),
   message: Type.String({ description: 'The reason, and what to do about it.' }),
   was: Type.Union([recipients, Type.Null()], {
-    description: 'With recipients_changed: whom the draft shows. Else null.',
+    description: 'The recipients that the draft shows, after recipients_changed; otherwise null.',
   }),
   now: Type.Union([recipients, Type.Null()], {
-    description: 'With recipients_changed: whom its thread leads to now. Else null.',
+    description: 'The recipients that its thread leads to now, after recipients_changed; otherwise null.',
   }),
 })
 

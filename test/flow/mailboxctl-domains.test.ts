@@ -30,7 +30,7 @@ t.test('the queue is held, released and cancelled by what options say', async t 
   t.match(await ctl('queue flush'), { changed: 0, note: /^nothing is sent until mailboxd runs/ })
   t.match(
     (await callCtl(dir, 'queue', 'flush')).stdout,
-    /^0 deliveries are due now: nothing that the options select is queued; nothing is sent until/,
+    /^0 deliveries are due now: no queued delivery matches; nothing is sent until/,
   )
   for (const [args, help] of [
     [['queue', 'list', '--nonsense'], '(mailboxctl queue list --help says what it takes)'],

@@ -78,7 +78,7 @@ export async function requireConsistency(dataDir: string, end: End, openBlobs: O
   const found =
     end === 'stopped'
       ? await findContradictions(dataDir, openBlobs)
-      : (await look(dataDir, openBlobs)).filter(({ found }) => found !== 'is of no row').map(describe)
+      : (await look(dataDir, openBlobs)).filter(({ found }) => found !== 'has no row').map(describe)
   // Who reads makes these, and what the daemon left is asked after this.
   for (const path of beside) rmSync(path, { force: true })
   if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)

@@ -3,7 +3,6 @@ import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
 import { DatabaseDamaged } from '../../base/storage-fault.ts'
-import { tellSystemFault } from '../../base/system-fault.ts'
 
 /**
  * How the disk and the database on it are, for who takes something in and for /health. Whether anything is taken in stands in shared
@@ -35,7 +34,7 @@ export function noteDamage(shared: SharedArrayBuffer, damage: DatabaseDamaged, l
   if (Atomics.exchange(new Int32Array(shared), damagedAt, 1) === 1) return
   log.fatal(
     { err: damage },
-    `nothing is stored or sent from now on, and what can be read is read: ${tellSystemFault(damage)}`,
+    'The database is damaged: mailboxd stores and sends nothing until it is restarted with a good one. Stop it, keep a copy of the file, and restore the last backup (mailboxctl restore)',
   )
 }
 

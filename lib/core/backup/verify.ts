@@ -144,9 +144,9 @@ async function findFileFaults(dataDir: string, read: Db, blobs: Blobs): Promise<
     })),
     ...stray.map(subject => ({
       check: 'files',
-      promise: 'every file is of a row',
+      promise: 'every file has a row',
       subject,
-      found: 'is of no row',
+      found: 'has no row',
     })),
   ].slice(0, limits.verifyFindings)
 }

@@ -64,8 +64,7 @@ const remedies: Record<RecordPurpose, string> = {
   dkim: 'Another key stands there: replace it by this one.',
   'return-path': 'Bounces go elsewhere: let this be the only MX of the name.',
   spf: "It does not pass for this server's addresses: replace it, or see that the server's name leads to them.",
-  dmarc:
-    'It is no DMARC policy, or one of several: correct it, and leave one record. If there were several, keep the strictest.',
+  dmarc: 'The record is no DMARC policy, or there are several. Correct it, and keep one: the strictest.',
   'mta-sts': 'Another id stands there, or several: replace them by this one.',
   'mta-sts-host': "The name leads elsewhere: let it lead to this server's proxy.",
   'dkim-ed25519': 'Another key stands there: replace it by this one.',

@@ -176,7 +176,10 @@ async function findRepeated(
     if (!isSame.has(rawId)) isSame.set(rawId, await hasBytes(app, db, { id: rawId, sizeBytes }, coming))
     if (!isSame.get(rawId)) continue
     repeated.set(inboxId, id)
-    app.log.info({ messageId: id, inboxId, sessionId: arrival.sessionId }, 'message was delivered before')
+    app.log.info(
+      { messageId: id, inboxId, sessionId: arrival.sessionId },
+      'Message was delivered again; kept the stored one',
+    )
   }
   return repeated
 }

@@ -10,7 +10,7 @@ export async function adviseDmarc(domain: string, lookup: Lookup): Promise<Findi
   const subject = `_dmarc.${domain}`
   const policies = (await findTexts(lookup, subject)).filter(text => /^v=DMARC1\b/i.test(text))
   if (policies.length > 1) {
-    const message = `${policies.length} DMARC policies stand here, and who checks one takes none (RFC 7489 §6.6.3): leave one, the strictest`
+    const message = `${policies.length} DMARC policies are published here, so receivers ignore all of them (RFC 7489 §6.6.3). Keep the strictest and delete the others`
     const strictest = strictestDmarc(policies) ?? ''
     const [value = ''] = bounded([strictest])
     const isWhole = value === strictest

@@ -115,7 +115,7 @@ export function explainSlip(
   if (type !== 'TXT') {
     const hosts = found.map(text => hostOf(text.slice(text.lastIndexOf(' ') + 1)))
     if (hosts.length === 0 || !hosts.every(host => isAppended(host, value, name))) return undefined
-    return `It leads to ${hosts[0]}: the final dot is missing, so the domain was put behind the name. Write ${value}. with the dot in a zone file, or without the domain in a form.`
+    return `The record points to ${hosts[0]}: its final dot is missing, so the DNS provider appended the domain. Write ${value}. with the dot in a zone file, or without the domain in a form.`
   }
   if (found.some(text => text.includes('\\;'))) {
     return 'The value has backslashes before its semicolons (\\;): publish it without them.'
