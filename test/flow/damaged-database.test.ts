@@ -72,7 +72,9 @@ t.test(
     t.equal((await ask('POST', '/v1/inboxes', {})).status, 503, 'nor what does not touch that page')
     for (let count = 0; count < 3; count++) t.notMatch(await receive(), /250 2\.0\.0/)
     t.equal((await ask('GET', '/v1/inboxes')).status, 200, 'what can be read is read')
-    t.match(fatal(), [{ err: { code: /^SQLITE_CORRUPT/ }, msg: /The database is damaged.*mailboxctl restore/ }])
+    t.match(fatal(), [
+      { err: { code: /^SQLITE_CORRUPT/ }, msg: /The database is damaged.*mailboxctl restore/ },
+    ])
     t.equal(daemon.process.exitCode, null, 'it stays up')
     t.equal(await daemon.end('SIGTERM'), 0)
   },
