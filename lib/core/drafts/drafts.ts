@@ -150,7 +150,7 @@ export async function createDraft(
     if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
-    await requireStorage(app, await getInboxRow(db, caller, inbox.id), sizeOfAttachments(attachments))
+    await requireStorage(app, db, await getInboxRow(db, caller, inbox.id), sizeOfAttachments(attachments))
     await drafts.insertDraft(db, { ...row, derived: await deriveFor(db, caller, row) })
     await drafts.insertDraftAttachments(db, attachments)
     await schedule(app, db, row)
@@ -175,7 +175,12 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
     if (change.attachments === undefined) return []
     const gone = await drafts.deleteDraftAttachments(db, row.id)
     if (attachments.length > 0)
-      await requireStorage(app, await getInboxRow(db, caller, row.inboxId), sizeOfAttachments(attachments))
+      await requireStorage(
+        app,
+        db,
+        await getInboxRow(db, caller, row.inboxId),
+        sizeOfAttachments(attachments),
+      )
     await drafts.insertDraftAttachments(db, attachments)
     return gone
   })

@@ -42,9 +42,10 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
     const likely = new Set<string>()
     for (const one of waiting) {
       const { becomes } = one.reception
-      const copies = copyKeysOf(becomes)
+      const isFull = messages >= messagesAtOnce || bytes >= bytesAtOnce
+      const copies = isFull ? [] : copyKeysOf(becomes)
       // A copy of a message of this write waits for the next one, which finds the message in the table.
-      if (messages >= messagesAtOnce || bytes >= bytesAtOnce || copies.some(key => likely.has(key))) {
+      if (isFull || copies.some(key => likely.has(key))) {
         left.push(one)
         continue
       }

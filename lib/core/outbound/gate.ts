@@ -36,7 +36,7 @@ export async function requireSendable(
 ): Promise<void> {
   if (inbox.isSystem === 1) requireAccess(caller, 'account')
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
-  await requireStorage(app, inbox)
+  await requireStorage(app, db, inbox)
   const addresses = replyTo === null ? all : [...all, replyTo]
   const found = await findSendingFacts(db, {
     domain: domainOf(inbox.address),

@@ -358,11 +358,11 @@ function chooseAnswered(
 ): { readonly parentId: string | undefined; readonly answeredId: string | undefined } {
   const ours = rows.filter(row => row.direction === 'outbound')
   const theirs = rows.filter(row => row.direction === 'inbound' && isParticipant(participants, row))
-  const unharmed = theirs.filter(row => row.verdict === 'clean')
-  const proven = unharmed.filter(row => row.fromProven !== 0)
-  const clean = proven.length > 0 ? proven : unharmed
-  const answered = clean.find(row => row.category === 'personal') ?? ours[0] ?? clean[0] ?? theirs[0]
-  const parent = rows.find(row => row.direction === 'outbound' || clean.includes(row)) ?? answered
+  const clean = theirs.filter(row => row.verdict === 'clean')
+  const proven = clean.filter(row => row.fromProven !== 0)
+  const trusted = proven.length > 0 ? proven : clean
+  const answered = trusted.find(row => row.category === 'personal') ?? ours[0] ?? trusted[0] ?? theirs[0]
+  const parent = rows.find(row => row.direction === 'outbound' || trusted.includes(row)) ?? answered
   return { parentId: parent?.id, answeredId: answered?.id }
 }
 

@@ -25,15 +25,15 @@ interface PodStorage {
 const pods = new WeakMap<Db, Map<string, PodStorage>>()
 
 /** What the pod stores. The default pod is the account's own and has no limit. */
-async function findPodStorage({ store, clock }: Reads, podId: string): Promise<PodStorage> {
+async function findPodStorage({ store, clock }: Reads, db: Db, podId: string): Promise<PodStorage> {
   const known = pods.get(store.read) ?? new Map<string, PodStorage>()
   pods.set(store.read, known)
   const now = clock.monotonicMs()
   const remembered = known.get(podId)
   if (remembered && remembered.untilMs > now) return remembered
-  const pod = await findPod(store.read, podId)
+  const pod = await findPod(db, podId)
   const isLimited = pod !== undefined && pod.isDefault === 0
-  const storedKiB = isLimited ? (await countInScope(store.read, { podId, inboxId: null })).storedKiB : 0
+  const storedKiB = isLimited ? (await countInScope(db, { podId, inboxId: null })).storedKiB : 0
   if (known.size >= rememberedPods) known.clear()
   // A pod stays the default pod.
   const found = { isLimited, storedKiB, untilMs: isLimited ? now + rememberedMs : Number.POSITIVE_INFINITY }
@@ -51,21 +51,30 @@ function findFullInbox(app: Reads, inbox: Stored, moreKiB: number): FullStorage 
   return { setting: 'storage.inbox_bytes', usedBytes: inbox.storedKiB * 1024, limitBytes }
 }
 
-async function findFullPod(app: Reads, podId: string, moreKiB: number): Promise<FullStorage | undefined> {
+async function findFullPod(
+  app: Reads,
+  db: Db,
+  podId: string,
+  moreKiB: number,
+): Promise<FullStorage | undefined> {
   const limitBytes = app.config.storage.pod_bytes
   if (limitBytes === 0) return undefined
-  const { isLimited, storedKiB } = await findPodStorage(app, podId)
+  const { isLimited, storedKiB } = await findPodStorage(app, db, podId)
   if (!isLimited || (storedKiB + moreKiB) * 1024 <= limitBytes) return undefined
   return { setting: 'storage.pod_bytes', usedBytes: storedKiB * 1024, limitBytes }
 }
 
-/** @throws Problem `storage_full` if the inbox or its pod has no room for so much more */
+/**
+ * @param db in a write its own handle: another connection may not be free
+ * @throws Problem `storage_full` if the inbox or its pod has no room for so much more
+ */
 export async function requireStorage(
   app: Reads,
+  db: Db,
   inbox: Stored & Pick<InboxRow, 'podId'>,
   moreKiB = 1,
 ): Promise<void> {
-  const full = findFullInbox(app, inbox, moreKiB) ?? (await findFullPod(app, inbox.podId, moreKiB))
+  const full = findFullInbox(app, inbox, moreKiB) ?? (await findFullPod(app, db, inbox.podId, moreKiB))
   if (!full) return
   const { setting, usedBytes, limitBytes } = full
   const owner = setting === 'storage.pod_bytes' ? 'the pod of this inbox' : 'this inbox'
@@ -85,7 +94,9 @@ export async function requireMailboxRoom(
   copies: number,
 ): Promise<void> {
   const sizeKiB = Math.max(1, kibOf(sizeBytes))
-  const full = findFullInbox(app, inbox, sizeKiB) ?? (await findFullPod(app, inbox.podId, sizeKiB * copies))
+  const full =
+    findFullInbox(app, inbox, sizeKiB) ??
+    (await findFullPod(app, app.store.read, inbox.podId, sizeKiB * copies))
   if (full) throw mailboxFull(full)
 }
 
@@ -121,14 +132,14 @@ export async function refuseOverQuota(
       const inbox = inboxes.get(inboxId)
       ofPods.set(podId, (ofPods.get(podId) ?? 0) + sizeKiB)
       full ??= inbox && findFullInbox(app, inbox, sizeKiB)
-      full ??= await findFullPod(app, podId, ofPods.get(podId)!)
+      full ??= await findFullPod(app, db, podId, ofPods.get(podId)!)
     }
     refusals.push(full && mailboxFull(full))
     if (full) continue
     for (const { inboxId, podId, sizeKiB } of messages) {
       const inbox = inboxes.get(inboxId)
       if (inbox) inbox.storedKiB += sizeKiB
-      if (podBytes > 0) (await findPodStorage(app, podId)).storedKiB += sizeKiB
+      if (podBytes > 0) (await findPodStorage(app, db, podId)).storedKiB += sizeKiB
     }
   }
   return refusals

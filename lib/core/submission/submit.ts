@@ -74,6 +74,7 @@ async function submitFrom(
   const { raw, bodyHash, rfcMessageId, people, message } = accepted
   const rcptTos = recipients.map(({ rcptTo }) => rcptTo)
   const addressees = submittedAddressees(inbox.address, rcptTos, message)
+  await requireAllSendable(app, app.store.read, caller, inbox, addressees, people)
   const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, date))
   const sizeBytes = signature.length + raw.length
   const permit = async (db: WriteDb): Promise<Permitted> => {
@@ -84,7 +85,6 @@ async function submitFrom(
     await requireAllSendable(app, db, current, sender, addressees, people)
     return { sender, thread }
   }
-  await requireAllSendable(app, app.store.read, caller, inbox, addressees, people)
   const outgoing = {
     id,
     date,
