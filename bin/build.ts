@@ -14,6 +14,7 @@ import { completions } from '../lib/cli/completions.ts'
 import { declared } from '../lib/cli/operations/declared.ts'
 import { ajv, check } from '../lib/config/check.ts'
 import { settings } from '../lib/config/schema.ts'
+import { schema } from '../lib/store/migrations/0001-schema.ts'
 
 const root = join(import.meta.dirname, '..')
 const require = createRequire(import.meta.url)
@@ -104,8 +105,9 @@ const madeHere: Plugin = {
       [file('config/check.ts')]: () => compiledAtOnce(standaloneCode(ajv, check)),
       [file('cli/operations/declared.ts')]: () => `export const declared = ${JSON.stringify(declared)}`,
       [file('cli/completions.ts')]: () => `export const completions = ${JSON.stringify(completions)}`,
+      [file('store/migrations/0001-schema.ts')]: () => `export const schema = ${JSON.stringify(schema)}`,
     }
-    onLoad({ filter: /\/lib\/(config|cli)\/.*\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /\/lib\/(config|cli|store)\/.*\.ts$/ }, ({ path }) => {
       const contents = made[path]?.()
       return contents === undefined ? undefined : { contents, loader: 'js' }
     })

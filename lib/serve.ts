@@ -7,7 +7,7 @@ import { createIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
 import { faultText, jsonStyle, logStyle } from './base/log-style.ts'
-import { SchemaFault } from './base/schema-fault.ts'
+import { SchemaFault, UnreleasedSchema } from './base/schema-fault.ts'
 import { DatabaseDamaged, DiskFailed, StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
 import { tellSystemFault, withInodes } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
@@ -208,7 +208,8 @@ function tellStartFailure(error: unknown, { config, log, logStyle: style = jsonS
   if (
     error instanceof CertificateFault ||
     error instanceof SecretKeyFault ||
-    error instanceof DatabaseMissing
+    error instanceof DatabaseMissing ||
+    error instanceof UnreleasedSchema
   ) {
     say(`${error.message}\n`)
     return configFaultExitCode

@@ -2,7 +2,7 @@ import { BackupFault } from '../base/backup-fault.ts'
 import { BlobsFault } from '../base/blobs-fault.ts'
 import { printable, printableLine } from '../base/control-characters.ts'
 import { nameOf, Problem } from '../base/problem.ts'
-import { SchemaFault } from '../base/schema-fault.ts'
+import { SchemaFault, UnreleasedSchema } from '../base/schema-fault.ts'
 import { isStoragePassing, StorageForbidden } from '../base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
@@ -213,7 +213,11 @@ export function tellFailure(error: unknown, isJson: boolean): number {
     say('wrong_configuration', error.message, { faults: error.faults })
     return configFaultExitCode
   }
-  if (error instanceof SecretKeyFault || error instanceof DatabaseMissing) {
+  if (
+    error instanceof SecretKeyFault ||
+    error instanceof DatabaseMissing ||
+    error instanceof UnreleasedSchema
+  ) {
     say('wrong_configuration', error.message)
     return configFaultExitCode
   }

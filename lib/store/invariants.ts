@@ -207,7 +207,6 @@ export const invariants: readonly Invariant[] = [
   from "message" message
   join "inbox" inbox on inbox."id" = message."inboxId" and inbox."isSystem" = 0 and inbox."deletedAt" is null
   left join "dailyUsage" counted on counted."inboxId" = message."inboxId" and counted."day" = substr(message."createdAt", 1, 10)
-  where message."createdAt" > (select "appliedAt" from "migration" where "number" = 20)
   group by message."inboxId", substr(message."createdAt", 1, 10), counted."inbound", counted."outbound"
   having sum(case when message."direction" = 'inbound' then 1 else 0 end) > coalesce(counted."inbound", 0)
     or sum(case when message."direction" = 'outbound' then 1 else 0 end) > coalesce(counted."outbound", 0)`,

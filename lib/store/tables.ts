@@ -6,7 +6,7 @@ export interface MigrationRow {
   name: string
   breaking: number
   appliedAt: string
-  unusedSince?: number | null | undefined
+  unusedSince: number | null
 }
 
 export interface SecretKeyRow {

@@ -5,7 +5,7 @@ import { SchemaFault } from '../base/schema-fault.ts'
 import type { Db } from './dialect/dialect.ts'
 import { writeLeft } from './last-statements.ts'
 import { listOtherNodes } from './living-nodes.ts'
-import { nodes } from './migrations/0054-nodes.ts'
+import { schema } from './migrations/0001-schema.ts'
 import { migrate } from './migrations/migrate.ts'
 import type { Migration } from './migrations/migration.ts'
 import { openPostgres } from './postgres/pool.ts'
@@ -64,9 +64,8 @@ async function requireOlderStopped(
   missing: readonly Migration[],
 ): Promise<void> {
   const breaking = missing.filter(step => step.breaking)
-  // A program from before there were several nodes has the database for itself.
-  const hasNodes = !missing.some(step => step.name === nodes.name)
-  if (breaking.length === 0 || node === undefined || !hasNodes) return
+  // A database without tables has no nodes.
+  if (breaking.length === 0 || node === undefined || missing.includes(schema)) return
   const others = await listOtherNodes(db, node)
   for (const step of breaking) {
     const { unusedSince } = step

@@ -1,8 +1,6 @@
 import { v7 } from 'uuid'
 import { Problem } from '../../lib/base/problem.ts'
 import { deleteContacts, findContacts, putContacts } from '../../lib/store/contacts.ts'
-import { insertDeliveries } from '../../lib/store/deliveries.ts'
-import { migrate } from '../../lib/store/migrations/migrate.ts'
 import type { Store } from '../../lib/store/open.ts'
 import {
   deletePolicy,
@@ -23,7 +21,7 @@ import {
 } from '../../lib/store/suppressions.ts'
 import { addUsage, deleteUsageBefore, findUsage, sumUsage } from '../../lib/store/usage.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { insertInboxRow, insertInstallation, insertMessageRow, insertThreadRow } from '../support/rows.ts'
+import { insertInboxRow, insertInstallation } from '../support/rows.ts'
 
 const everything = { limit: 100, offset: 0 }
 const at = (second: number) => new Date(Date.UTC(2026, 0, 2, 3, 4, second)).toISOString()
@@ -202,49 +200,4 @@ onEveryDatabase('counts: 50 at once for the last places', async (t, store) => {
   t.equal(await sumUsage(store.read, 'messages', '2026-02'), 0)
   t.equal(await store.write(db => deleteUsageBefore(db, 'messages', '2025-12-31', 10)), 1)
   t.equal(await sumUsage(store.read, 'messages', '2026-01'), 6)
-})
-
-onEveryDatabase('an older database: whom its inboxes have mail of is no stranger', async (t, store) => {
-  const { inbox } = await store.write(insertInstallation)
-  await store.write(async db => {
-    const thread = await insertThreadRow(db, inbox.id)
-    const sent = await insertMessageRow(db, thread, { direction: 'outbound', toAddr: 'to@x' })
-    await insertMessageRow(db, thread, { fromAddr: 'Bob@x' })
-    await insertMessageRow(db, thread, { fromAddr: 'to@x' })
-    await insertMessageRow(db, thread, { fromAddr: 'forger@x', verdict: 'spam' })
-    for (const recipient of ['to@x', 'cc@x']) {
-      await insertDeliveries(db, [
-        {
-          id: v7(),
-          messageId: sent.id,
-          recipient,
-          state: 'delivered',
-          captured: 0,
-          attempts: 1,
-          replyCode: null,
-          replyEnhanced: null,
-          replyText: null,
-          remoteHost: null,
-          nextAttemptAt: null,
-          createdAt: at(0),
-          updatedAt: at(0),
-          purpose: 'send',
-          mailFrom: null,
-          heldBy: null,
-          rcptTo: null,
-          replyClass: null,
-          notify: null,
-          noticeAt: null,
-        },
-      ])
-    }
-    for (const table of ['contact', 'usage'] as const) await db.schema.dropTable(table).execute()
-    await db.deleteFrom('migration').where('number', '=', 5).execute()
-  })
-  await store.write(db => migrate(db, store.dialect, at(9)))
-  const rows = await store.read.selectFrom('contact').selectAll().orderBy('address').execute()
-  t.strictSame(
-    rows.map(row => row.address),
-    ['bob@x', 'cc@x', 'to@x'],
-  )
 })

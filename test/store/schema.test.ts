@@ -1,54 +1,14 @@
 import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { sql } from 'kysely'
-import pg from 'pg'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { SchemaFault } from '../../lib/base/schema-fault.ts'
-import { ddlFor } from '../../lib/store/dialect/dialect.ts'
+import { SchemaFault, UnreleasedSchema } from '../../lib/base/schema-fault.ts'
 import { migrations } from '../../lib/store/migrations/index.ts'
-import { migrate } from '../../lib/store/migrations/migrate.ts'
+import { findSchemaState, migrate, requireCurrentSchema } from '../../lib/store/migrations/migrate.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
-import { without } from '../support/peers.ts'
+import { onEveryDatabase } from '../support/databases.ts'
 
 const schema = readFileSync(new URL('../../lib/store/schema.sql', import.meta.url), 'utf8')
-
-t.test('the migrations end in schema.sql (SQLite)', async t => {
-  const truth = new Database(':memory:')
-  truth.exec(ddlFor('sqlite', schema))
-  const path = `${t.testdir({})}/migrated.sqlite`
-  const store = await openStore(path, systemClock)
-  t.teardown(() => store.close())
-  // ALTER TABLE puts a column after the end of the last line.
-  const normal = (text: string) => text.replace(/\s+/g, ' ').replace(/ ?([(),]) ?/g, '$1')
-  const list = 'select name, sql from sqlite_master where sql is not null order by name'
-  const wanted = truth.prepare<[], { name: string; sql: string }>(list).all()
-  const { rows } = await sql.raw<{ name: string; sql: string }>(list).execute(store.read)
-  t.strictSame(
-    rows.map(row => [row.name, normal(row.sql)]),
-    wanted.map(row => [row.name, normal(row.sql)]),
-  )
-})
-
-t.test('the migrations end in schema.sql (PostgreSQL)', { skip: without('postgres') }, async t => {
-  const truthUrl = await newPostgresDatabase()
-  const client = new pg.Client({ connectionString: truthUrl })
-  await client.connect()
-  t.teardown(() => client.end())
-  await client.query(ddlFor('postgres', schema))
-  const store = await openStore(await newPostgresDatabase(), systemClock)
-  t.teardown(() => store.close())
-  const columns = `select table_name, column_name, data_type, is_nullable, collation_name from information_schema.columns
-    where table_schema = 'public' order by table_name, column_name`
-  const indexes = `select indexdef from pg_indexes where schemaname = 'public' order by indexdef`
-  for (const query of [columns, indexes]) {
-    const { rows } = await sql.raw(query).execute(store.read)
-    const wanted = await client.query(query)
-    t.ok(rows.length > 10)
-    t.strictSame(rows, wanted.rows)
-  }
-})
 
 t.test('schema.sql has three types of columns and nothing else', async t => {
   // What one database alone has stands in sections of its own.
@@ -109,3 +69,24 @@ t.test('a migration that fails leaves nothing behind', async t => {
   const { rows } = await sql`select name from sqlite_master where name = 'half'`.execute(store.read)
   t.strictSame(rows, [])
 })
+
+onEveryDatabase(
+  'a database of a development version is refused, and the refusal says what to do',
+  async (t, store) => {
+    const ofDevelopment = { number: 1, name: 'first-mail', breaking: 1, appliedAt: 'x' }
+    const later = { number: 64, name: 'stored-bytes', breaking: 0, appliedAt: 'x' }
+    await store.write(async db => {
+      await db.updateTable('migration').set(ofDevelopment).where('number', '=', 1).execute()
+      await db.insertInto('migration').values(later).execute()
+    })
+    const refusal = new UnreleasedSchema(
+      'a development version of mailboxd, from before the first release, made this database. No release can open it: start with a fresh data directory, and on PostgreSQL with an empty database',
+    )
+    await t.rejects(requireCurrentSchema(store.read), refusal)
+    await t.rejects(findSchemaState(store.read, store.dialect, false), refusal)
+    await t.rejects(
+      store.write(db => migrate(db, store.dialect, 'x')),
+      refusal,
+    )
+  },
+)

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { migrations } from '../../lib/store/migrations/index.ts'
 import type { Migration } from '../../lib/store/migrations/migration.ts'
 import { buildOnce } from './built.ts'
 import { runProgram } from './program.ts'
@@ -44,14 +45,18 @@ export async function programsBefore(t: Test): Promise<string> {
   return build(tree)
 }
 
+/** Adds a step to the schema of the program in this process until the test ends. */
+export function addStep(t: Test, step: Migration): void {
+  const all = migrations as Migration[]
+  all.push(step)
+  t.teardown(() => all.splice(all.indexOf(step), 1))
+}
+
 /** Of the bundle: where the list of steps is made. */
 const listOfSteps = /\bmigrations=\[[^\]]+(?=\])/
 
 /** The programs of this tree as many times as there are lists, each with those steps of the schema after its own, as another build; gives their directories. */
-export function programsWithSteps(
-  t: Test,
-  ...lists: readonly (readonly Omit<Migration, 'fill'>[])[]
-): string[] {
+export function programsWithSteps(t: Test, ...lists: readonly (readonly Migration[])[]): string[] {
   buildOnce()
   return lists.map(steps => {
     const copy = temporaryDir(t)

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
 import { limits } from '../../base/limits.ts'
+import { UnreleasedSchema } from '../../base/schema-fault.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { isStorageFault } from '../../base/storage-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
@@ -56,7 +57,7 @@ export interface RestoreReport extends BackupHead {
  * damaged or not whole leaves the directory as it was. The database comes to its place last, when all was compared with the
  * checksums, the database with itself, and each row with its file. No daemon starts meanwhile, nor on what is left where this is cut off,
  * which the next call removes.
- * @throws BackupFault when the directory is not empty, or a backup is missing or damaged
+ * @throws BackupFault when the directory is not empty, or a backup is missing or damaged; UnreleasedSchema
  */
 export async function restoreBackup(
   parts: RestoreParts,
@@ -234,7 +235,7 @@ function strangeSchemaOf(database: string): StrangeSchema {
   try {
     return findStrangeSchema(database)
   } catch (error) {
-    if (isStorageFault(error)) throw error
+    if (isStorageFault(error) || error instanceof UnreleasedSchema) throw error
     const why = error instanceof Error ? error.message : String(error)
     throw new BackupFault(`the database in the backup is damaged: ${why}`, { cause: error })
   }

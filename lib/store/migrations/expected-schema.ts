@@ -1,17 +1,13 @@
 import Database from 'better-sqlite3'
 import { ddlFor } from '../dialect/dialect.ts'
+import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
-import { ledgerDdl, type Migration } from './migration.ts'
+import { refuseUnreleased } from './migrate.ts'
 
 /** How much of a strange schema is told. */
 const toldOfStrange = 20
-/** What comes from the steps that are applied without a number: before the first of them. */
 const ledger = 'migration'
-/**
- * In the order in which they were applied, on which the order of a table's columns depends: a step may come later than one with a
- * higher number. Those of one start share the instant.
- */
-const appliedNumbers = `select "number" from "${ledger}" order by "appliedAt", "number" limit 10000`
+const appliedSteps = `select "number", "name" from "${ledger}" limit 10000`
 
 interface Part {
   readonly type: string
@@ -33,7 +29,7 @@ export interface StrangeSchema {
  * Compares what stands in the schema of a SQLite file with what the steps make that were applied to it. A trigger or a view of
  * somebody else would run with our statements, and an index or a column can hold expressions. Nothing of it is run here.
  * Where steps are unknown that a newer program applied, tables, columns and indexes may be theirs; triggers and views are nobody's.
- * @throws SqliteError when the file can't be read
+ * @throws SqliteError when the file cannot be read; UnreleasedSchema when a development version made it
  */
 export function findStrangeSchema(path: string): StrangeSchema {
   const connection = new Database(path, { readonly: true, fileMustExist: true })
@@ -41,7 +37,9 @@ export function findStrangeSchema(path: string): StrangeSchema {
     connection.pragma('trusted_schema = off')
     const present = partsOf(connection)
     const isOurLedger = present.some(({ type, name }) => type === 'table' && name === ledger)
-    const numbers = isOurLedger ? connection.prepare<[], unknown>(appliedNumbers).pluck().all() : []
+    const applied = isOurLedger ? connection.prepare<[], MigrationRow>(appliedSteps).all() : []
+    refuseUnreleased(applied)
+    const numbers = applied.map(({ number }) => number)
     const isNewer = numbers.some(number => !migrations.some(step => step.number === number))
     const strange = compare(present, expectedOf(numbers), isNewer)
     const mayRun = strange.some(({ type }) => type === 'trigger' || type === 'view')
@@ -74,23 +72,11 @@ function compare(present: readonly Part[], expected: readonly Part[], isNewer: b
   ]
 }
 
-/** What the steps with these numbers make. A ledger whose order can't be (the clock was wrong at one of them) gets that of the numbers. */
-function expectedOf(numbers: readonly unknown[]): Part[] {
-  const applied = numbers.flatMap(number => migrations.filter(step => step.number === number))
-  try {
-    return madeBy(applied)
-  } catch (error) {
-    if (!(error instanceof Database.SqliteError)) throw error
-    return madeBy(applied.toSorted((one, other) => one.number - other.number))
-  }
-}
-
-/** What these steps make in this order, by making it. */
-function madeBy(steps: readonly Migration[]): Part[] {
+/** Returns the schema that the steps with these numbers make, by running them. */
+function expectedOf(numbers: readonly number[]): Part[] {
   const truth = new Database(':memory:')
   try {
-    truth.exec(ledgerDdl)
-    for (const { sql } of steps) truth.exec(ddlFor('sqlite', sql))
+    for (const { number, sql } of migrations) if (numbers.includes(number)) truth.exec(ddlFor('sqlite', sql))
     return partsOf(truth)
   } finally {
     truth.close()

@@ -1,14 +1,15 @@
 import { type Kysely, sql } from 'kysely'
 import { placeInWords, settingOfPlace } from '../../base/database-place.ts'
-import { SchemaFault } from '../../base/schema-fault.ts'
+import { SchemaFault, UnreleasedSchema } from '../../base/schema-fault.ts'
 import { type Db, type DialectName, ddlFor, dialectOf, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
+import { schema } from './0001-schema.ts'
 import { migrations } from './index.ts'
-import { ledgerDdl, type Migration, movingStep, readMovingName } from './migration.ts'
+import { type Migration, movingStep, readMovingName } from './migration.ts'
 
 /**
- * The steps that the schema waits for, and the number of the last one that it has; undefined: it is new.
- * @param isTarget whether rows are being moved into it by who asks
+ * Returns the steps that the database lacks, and the number of its last step (undefined if it has no tables).
+ * @param isTarget whether the caller moves rows into it
  * @throws SchemaFault
  */
 export async function findSchemaState(
@@ -17,8 +18,7 @@ export async function findSchemaState(
   isTarget: boolean,
 ): Promise<{ readonly missing: readonly Migration[]; readonly lastStep: number | undefined }> {
   if (!(await hasTables(db, dialect))) return { missing: migrations, lastStep: undefined }
-  const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
-  refuseNewer(present, isTarget)
+  const present = await readLedger(db, isTarget)
   const missing = migrations.filter(step => !present.some(row => row.number === step.number))
   return { missing, lastStep: present.at(-1)?.number }
 }
@@ -29,6 +29,22 @@ async function hasTables(db: Db, dialect: DialectName): Promise<boolean> {
       ? sql`select 1 from sqlite_master where "name" = 'migration'`
       : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
   return (await tables.execute(db)).rows.length > 0
+}
+
+/** Returns the steps that were applied. @throws SchemaFault where this program must not work on the database */
+async function readLedger(db: Db, isTarget: boolean): Promise<MigrationRow[]> {
+  const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
+  refuseUnreleased(present)
+  refuseNewer(present, isTarget)
+  return present
+}
+
+/** @throws UnreleasedSchema where the ledger has another first step than the schema of the first release */
+export function refuseUnreleased(ledger: readonly Pick<MigrationRow, 'number' | 'name'>[]): void {
+  if (ledger.every(({ number, name }) => number !== schema.number || name === schema.name)) return
+  throw new UnreleasedSchema(
+    'a development version of mailboxd, from before the first release, made this database. No release can open it: start with a fresh data directory, and on PostgreSQL with an empty database',
+  )
 }
 
 /** The last step that this program knows. */
@@ -43,8 +59,7 @@ export async function requireCurrentSchema(db: Db, isMoved = false): Promise<voi
     throw new SchemaFault(
       'the database has no tables: the first start of mailboxd was ended before it made them. Start mailboxd, which makes them',
     )
-  const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
-  refuseNewer(present, isMoved)
+  const present = await readLedger(db, isMoved)
   const [missing] = migrations.filter(step => !present.some(row => row.number === step.number))
   if (missing) {
     throw new SchemaFault(
@@ -54,14 +69,13 @@ export async function requireCurrentSchema(db: Db, isMoved = false): Promise<voi
 }
 
 /** @throws SchemaFault */
-function refuseNewer(present: readonly MigrationRow[], isTarget = false): void {
+function refuseNewer(present: readonly MigrationRow[], isTarget: boolean): void {
   const knows = (number: number) => migrations.some(known => known.number === number)
   const isHarmless = ({ number, breaking, unusedSince }: MigrationRow) =>
     breaking !== 1 ||
     knows(number) ||
     (isTarget && number === movingStep) ||
-    // The column is not there where it waits for its step.
-    (unusedSince != null && knows(unusedSince))
+    (unusedSince !== null && knows(unusedSince))
   const newer = present.find(row => !isHarmless(row))
   const place = newer?.number === movingStep ? readMovingName(newer.name).place : undefined
   if (place !== undefined)
@@ -80,8 +94,8 @@ function refuseNewer(present: readonly MigrationRow[], isTarget = false): void {
 }
 
 /**
- * Brings the schema up to date inside the caller's transaction and gives the numbers of the steps that were applied.
- * Refuses a database that has a breaking step unknown to this program; an unknown step that is not breaking is fine.
+ * Brings the schema up to date inside the caller's transaction and returns the numbers of the steps that it applied.
+ * @throws SchemaFault where the database has a breaking step that this program does not know
  */
 export async function migrate(
   db: WriteDb,
@@ -89,14 +103,11 @@ export async function migrate(
   appliedAt: string,
   isTarget = false,
 ): Promise<number[]> {
-  await execute(db, dialect, ledgerDdl)
-  const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
-  refuseNewer(present, isTarget)
+  const present = (await hasTables(db, dialect)) ? await readLedger(db, isTarget) : []
   const applied: number[] = []
   for (const step of migrations) {
     if (present.some(row => row.number === step.number)) continue
     await execute(db, dialect, step.sql)
-    await step.fill?.(db)
     await db
       .insertInto('migration')
       .values({
@@ -104,8 +115,7 @@ export async function migrate(
         name: step.name,
         breaking: step.breaking ? 1 : 0,
         appliedAt,
-        // Of a step before this column was there nothing is said.
-        ...(step.unusedSince !== undefined && { unusedSince: step.unusedSince }),
+        unusedSince: step.unusedSince ?? null,
       })
       .execute()
     applied.push(step.number)
@@ -114,7 +124,8 @@ export async function migrate(
 }
 
 async function execute(db: Kysely<never> | Db, dialect: DialectName, script: string): Promise<void> {
-  for (const statement of ddlFor(dialect, script).split(/;\s*$/m)) {
+  const statements = ddlFor(dialect, script).replace(/^--.*$/gm, '')
+  for (const statement of statements.split(/;\s*$/m)) {
     if (statement.trim()) await sql.raw(statement).execute(db)
   }
 }

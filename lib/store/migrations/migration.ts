@@ -1,5 +1,3 @@
-import type { WriteDb } from '../dialect/dialect.ts'
-
 /** One step of the schema. Steps are only ever appended, never changed once released. */
 export interface Migration {
   readonly number: number
@@ -15,19 +13,9 @@ export interface Migration {
    * Who knows that one works on without knowing this. Without it nobody may who does not know this step.
    */
   readonly unusedSince?: number
-  /** Portable DDL (schema.sql says its rules), statements ended by `;` at a line's end. */
+  /** Portable SQL (schema.sql says its rules), statements ended by `;` at a line's end, comments in lines of their own. */
   readonly sql: string
-  /** What rows that are there already need, in the same transaction. */
-  readonly fill?: (db: WriteDb) => Promise<void>
 }
-
-/** What says which steps were applied; it is there before the first. */
-export const ledgerDdl = `create table if not exists "migration" (
-  "number" integer primary key,
-  "name" text not null,
-  "breaking" integer not null,
-  "appliedAt" text not null
-);`
 
 /**
  * The step that stands in a database into which rows are being moved (lib/store/moving), until all are there, and in one from which

@@ -56,7 +56,8 @@ export async function closeToOthers(
   place?: string,
 ): Promise<void> {
   const name = movingName(accountId, place)
-  await putRow(db, 'migration', { number: movingStep, name, breaking: 1, appliedAt: begunAt }, ['number'])
+  const mark = { number: movingStep, name, breaking: 1, appliedAt: begunAt, unusedSince: null }
+  await putRow(db, 'migration', mark, ['number'])
 }
 
 /** All rows are there: the database is one as others are, in which each message is still to be put into the search index. */
