@@ -1,11 +1,11 @@
--- The truth about mailboxd's tables. The migrations must end in exactly this (a test compares them on SQLite and
--- on PostgreSQL). Three column types, nothing else: text, integer (32 bits) and blob. Instants are ISO 8601 text
--- with milliseconds and Z, so they sort; booleans are 0 and 1; JSON is text. Ids are UUID version 7, so they sort
--- by time as well. On PostgreSQL text is collated "C" and blob is bytea (lib/store/dialect.ts).
+-- The first step of the schema (lib/store/migrations/0001-schema.ts). It can change until the first release; from
+-- then on a change is a further step. Three column types, nothing else: text, integer (32 bits) and blob. Instants are
+-- ISO 8601 text with milliseconds and Z, so they sort; booleans are 0 and 1; JSON is text. Ids are UUID version 7, so
+-- they sort by time as well. On PostgreSQL text is collated "C" and blob is bytea (lib/store/dialect/dialect.ts).
 -- Every list and every look-up that a request can cause names its index here.
 
--- Which migrations this database has. `breaking` 1: a program that does not know it must not run on it, unless it knows the one
--- that `unusedSince` names: since that no program uses what this one took away.
+-- The steps that were applied to this database. A program that does not know a step with `breaking` 1 must not run on it,
+-- unless it knows the step `unusedSince`: since that step no program uses what this one removed.
 create table "migration" (
   "number" integer primary key,
   "name" text not null,

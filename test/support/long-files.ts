@@ -94,6 +94,7 @@ export const longFiles: readonly string[] = [
   'flow/power-cuts',
   'flow/progress',
   'flow/restore-cut',
+  'flow/next-step',
   'flow/rolling-upgrade',
   'flow/scanner',
   'flow/serve',

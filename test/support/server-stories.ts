@@ -45,6 +45,7 @@ export const fileStories: Readonly<Record<string, string>> = Object.fromEntries(
     'mailboxctl-root': 'it is about who owns the file',
     'moving-files': 'it moves large messages from files to a bucket, where they are already',
     'power-cuts': 'it is about the disk of the file',
+    'next-step': 'it has a file and a server of its own',
     'specification-domain-age': 'it sets back a date in the file',
     'start-stored': 'it fills the file, and counts what a start reads of it',
   }).map(([name, why]) => [`test/flow/${name}.test.ts`, why]),

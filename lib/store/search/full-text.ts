@@ -109,7 +109,7 @@ export async function emptyIndex(db: WriteDb): Promise<void> {
 
 /**
  * Merges `limits.indexMergePages` pages of the index, so that a search has few segments to look into. FTS5 does this in whatever
- * write fills a segment up, as much as there is, unless it is told not to (migration 27).
+ * write fills a segment up, as much as there is, unless it is told not to (schema.sql).
  * @returns whether there was anything to merge
  */
 export async function mergeIndex(db: WriteDb): Promise<boolean> {
