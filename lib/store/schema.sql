@@ -687,7 +687,7 @@ create table "tlsResult" (
 );
 create index "tlsResult_unreported" on "tlsResult" ("day", "domain") where "reportedAt" is null;
 
--- What messages are found by, written behind them and deleted with them (lib/store/search-index.ts): their words, as we read
+-- What messages are found by, written behind them and deleted with them (lib/store/search/full-text.ts): their words, as we read
 -- them ourselves, so that the same is found on every database and in every language; and marks, words that no text
 -- can have, for what they belong to and are: all, inbox<id>, pod<id>, category<name>, direction<name>, attachment.
 -- SQLite: FTS5, which splits at spaces alone what is beyond ASCII. The rowid is the millisecond of createdAt × 2048 and

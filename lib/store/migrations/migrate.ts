@@ -27,7 +27,8 @@ async function hasTables(db: Db, dialect: DialectName): Promise<boolean> {
   const tables =
     dialect === 'sqlite'
       ? sql`select 1 from sqlite_master where "name" = 'migration'`
-      : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
+      : // Tables that this user may not use are listed, too.
+        sql`select 1 from pg_tables where schemaname = current_schema() and tablename = 'migration'`
   return (await tables.execute(db)).rows.length > 0
 }
 
