@@ -50,7 +50,7 @@ const tagBytes = 16
 const headBytes = 1 + keyIdBytes
 
 /** Whether a text from the database was sealed, by whatever key. */
-export function isSealed(text: string): boolean {
+function isSealed(text: string): boolean {
   return text.startsWith(mark)
 }
 

@@ -9,10 +9,10 @@ export interface DeskParts extends RowsParts {
 
 /** Opens the database in the data directory (made when missing) and the key of the secrets in it. @throws as `openRows` and `openSecrets` */
 export async function openDesk(parts: DeskParts): Promise<Desk> {
-  const { config, clock, log, baseUrl } = parts
+  const { config, clock, baseUrl } = parts
   const rows = await openRows(parts)
   try {
-    const secrets = await openSecrets({ store: rows.store, dataDir: config.data_dir, clock, log })
+    const secrets = await openSecrets({ store: rows.store, dataDir: config.data_dir, clock })
     return {
       ...rows,
       secrets,

@@ -14,12 +14,11 @@ create table "migration" (
   "unusedSince" integer
 );
 
--- The key that the secrets in this database are sealed under (signingSecret, webhookSecret, dkimPrivateKey): `id` tells it
--- by, the key itself is in a file of the data directory. `sealedAt` is null until none stands in plain text any more.
+-- The id of the key that the secrets in this database are sealed under (lib/store/secrets.ts lists their columns). The key
+-- itself is a file of the data directory.
 create table "secretKey" (
   "id" text primary key,
-  "createdAt" text not null,
-  "sealedAt" text
+  "createdAt" text not null
 );
 
 -- One row: this installation. Its secret signs attachment URLs; its counters answer `total` without counting. Its

@@ -31,12 +31,7 @@ export async function replaceSecretKey(db: WriteDb, row: SecretKeyRow): Promise<
   await insertSecretKey(db, row)
 }
 
-/** From now on no secret stands in plain text. */
-export async function setSecretsSealed(db: WriteDb, id: string, sealedAt: string): Promise<void> {
-  await db.updateTable('secretKey').set({ sealedAt }).where('id', '=', id).execute()
-}
-
-/** What stands in a column of secrets, sealed or not, in the order of the ids after `after`. */
+/** Returns a column of sealed secrets, in the order of the ids after `after`. */
 export async function listSecrets(
   db: Db,
   { table, column }: SecretColumn,

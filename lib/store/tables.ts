@@ -12,7 +12,6 @@ export interface MigrationRow {
 export interface SecretKeyRow {
   id: string
   createdAt: string
-  sealedAt: string | null
 }
 
 export interface AccountRow {

@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
-import {
-  createSecretBox,
-  isSealed,
-  type Sealed,
-  SecretFault,
-  secretKeyBytes,
-} from '../../lib/base/secret-box.ts'
+import { createSecretBox, type Sealed, SecretFault, secretKeyBytes } from '../../lib/base/secret-box.ts'
 
 const place = { table: 'inbox', column: 'webhookSecret', id: '01' }
 const box = createSecretBox(randomBytes(secretKeyBytes))
@@ -19,7 +13,6 @@ t.test('what was sealed opens for its place, and shows nothing', async t => {
     const sealed = box.seal(place, secret)
     t.equal(box.open(place, sealed), secret)
     t.equal(box.open(place, sealed), secret, 'and again')
-    t.ok(isSealed(textOf(sealed)))
     if (secret.length > 3) t.notOk(textOf(sealed).includes(secret))
   }
   t.not(box.seal(place, 'same'), box.seal(place, 'same'), 'twice the same is not seen to be the same')

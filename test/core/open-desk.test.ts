@@ -28,9 +28,6 @@ t.test('who looks into a database that is there waits for nobody who writes, and
   }
   const made = await openDesk(parts)
   const { keyId } = made.secrets
-  await made.store.write(async db => {
-    await db.updateTable('secretKey').set({ sealedAt: systemClock.now().toISOString() }).execute()
-  })
   await made.store.close()
 
   const other = new Database(databasePath(dataDir))

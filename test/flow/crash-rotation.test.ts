@@ -5,7 +5,6 @@ import { watch } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { createLog } from '../../lib/base/log.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { openSecrets, secretOf } from '../../lib/core/app/secrets.ts'
 import { databaseOf } from '../../lib/core/open-rows.ts'
@@ -44,7 +43,7 @@ async function rotateUntil(
 async function secretInForce({ configPath, dataDir }: TestDaemon): Promise<string> {
   const store = await openStore(await databaseOf(await loadConfig(configPath)), systemClock)
   try {
-    const secrets = await openSecrets({ store, dataDir, clock: systemClock, log: createLog('silent') })
+    const secrets = await openSecrets({ store, dataDir, clock: systemClock })
     const { id, webhookSecret } = (await findAccount(store.read))!
     return secrets.open(secretOf.accountWebhook(id), webhookSecret!)
   } finally {

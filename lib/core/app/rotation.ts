@@ -27,7 +27,7 @@ export async function rotateSecrets(app: App): Promise<{ readonly keyId: string;
     const count = await app.store.write(async db => {
       await requireKeyInForce(db, app.secrets)
       const now = app.clock.now().toISOString()
-      await replaceSecretKey(db, { id: box.keyId, createdAt: now, sealedAt: now })
+      await replaceSecretKey(db, { id: box.keyId, createdAt: now })
       return sealAnew(app, db, box.seal)
     })
     await installNextKey(dataDir, key)

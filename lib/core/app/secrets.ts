@@ -1,18 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
-import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
-import {
-  createSecretBox,
-  isSealed,
-  type Sealed,
-  type SecretBox,
-  type SecretPlace,
-} from '../../base/secret-box.ts'
-import { findAccount } from '../../store/account.ts'
+import { createSecretBox, type Sealed, type SecretBox, type SecretPlace } from '../../base/secret-box.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { Store } from '../../store/open.ts'
-import type { SecretColumn } from '../../store/secrets.ts'
 import * as rows from '../../store/secrets.ts'
 import {
   installNextKey,
@@ -61,17 +51,14 @@ interface SecretsParts {
   readonly store: Store
   readonly dataDir: string
   readonly clock: Clock
-  readonly log: Log
 }
 
 /**
- * What opens and seals the secrets of this database, with the key of the data directory. The key is made the first time;
- * once the database has secrets under a key, that one must be there. What still stands in plain text, from before secrets
- * were sealed, is sealed here, once and in short writes; nowhere else is plain text taken for a secret.
+ * Returns what opens and seals the secrets of this database, with the key of the data directory. The first start makes the key;
+ * once the database has secrets under a key, that key must be there. Plain text in the database is never taken for a secret.
  * @throws SecretKeyFault when the key is missing, damaged, or not the one of this database
  */
-export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
-  const { store, dataDir, clock } = parts
+export async function openSecrets({ store, dataDir, clock }: SecretsParts): Promise<SecretBox> {
   const path = secretKeyPath(dataDir)
   const known = await rows.findSecretKey(store.read)
   const present = await readKeyInForce(dataDir, known?.id)
@@ -87,7 +74,7 @@ export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
     (await store.write(async db => {
       const row = await rows.findSecretKey(db)
       if (row) return row
-      const made = { id: box.keyId, createdAt: clock.now().toISOString(), sealedAt: null }
+      const made = { id: box.keyId, createdAt: clock.now().toISOString() }
       await rows.insertSecretKey(db, made)
       return made
     }))
@@ -96,7 +83,6 @@ export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
       `${path} is not the key of this database: it is ${box.keyId}, and the database was sealed under ${key.id}; restore database and key from the same backup, or copy the key from another node where this one is new`,
     )
   }
-  if (key.sealedAt === null) await sealAll(parts, box)
   return box
 }
 
@@ -108,37 +94,4 @@ async function readKeyInForce(dataDir: string, id: string | undefined): Promise<
   if (!next || createSecretBox(next).keyId !== id) return present
   await installNextKey(dataDir, next)
   return next
-}
-
-async function sealAll({ store, clock, log }: SecretsParts, box: SecretBox): Promise<void> {
-  const isOld = (await findAccount(store.read)) !== undefined
-  if (isOld) {
-    let count = 0
-    for (const column of rows.secretColumns) count += await sealColumn(store, box, column)
-    log.info({ count, keyId: box.keyId }, 'the secrets in the database are encrypted now')
-    await store.forgetOverwrittenSecrets()
-  }
-  // Last: a start that is cut off before this does all of it again.
-  await store.write(db => rows.setSecretsSealed(db, box.keyId, clock.now().toISOString()))
-}
-
-/** Seals what stands in plain text in one column; gives how many were. */
-async function sealColumn(store: Store, box: SecretBox, column: SecretColumn): Promise<number> {
-  let count = 0
-  let after = ''
-  for (let isMore = true; isMore; ) {
-    const done = await store.write(async db => {
-      await requireKeyInForce(db, box)
-      const page = await rows.listSecrets(db, column, after, limits.sweepRows)
-      const plain = page.filter(({ text }) => !isSealed(text))
-      for (const { id, text } of plain) {
-        await rows.updateSecret(db, column, id, box.seal({ ...column, id }, text))
-      }
-      return { last: page.at(-1)?.id, count: plain.length }
-    })
-    count += done.count
-    isMore = done.last !== undefined
-    after = done.last ?? after
-  }
-  return count
 }

@@ -4,7 +4,6 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
-import { createLog } from '../../../lib/base/log.ts'
 import { rotateSecrets } from '../../../lib/core/app/rotation.ts'
 import { openSecrets, secretOf } from '../../../lib/core/app/secrets.ts'
 import { findAccount } from '../../../lib/store/account.ts'
@@ -23,7 +22,7 @@ async function setUp(t: Test) {
   /** What a process that starts now has of all secrets, in the clear. */
   async function opened() {
     const { store, clock } = app
-    const box = await openSecrets({ store, dataDir, clock, log: createLog('silent') })
+    const box = await openSecrets({ store, dataDir, clock })
     const account = (await findAccount(store.read))!
     const domain = (await findDomain(store.read, 'ours.example'))!
     const [own, accounts] = [

@@ -1,17 +1,6 @@
-import {
-  chmodSync,
-  existsSync,
-  globSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, globSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { createLog } from '../../../lib/base/log.ts'
 import { SecretFault } from '../../../lib/base/secret-box.ts'
 import { SecretKeyFault } from '../../../lib/core/app/secret-key.ts'
 import { openSecrets, secretOf } from '../../../lib/core/app/secrets.ts'
@@ -22,7 +11,7 @@ import { findDomain } from '../../../lib/store/domains.ts'
 import { findWebhook } from '../../../lib/store/webhook-deliveries.ts'
 import { type ApiApp, startApi } from '../../support/api-app.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
-import { insertInstallation, sealedText } from '../../support/rows.ts'
+import { sealedText } from '../../support/rows.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 const keyPath = ({ app }: ApiApp) => join(app.config.data_dir, 'secrets.key')
@@ -82,31 +71,6 @@ t.test('no secret stands in the files of the database, and all work', async t =>
   t.strictSame(shown(databasePath(again), secrets), [])
 })
 
-t.test('secrets of before are sealed at the start, and leave nothing behind', async t => {
-  const { started, inbox } = await withWebhooks(t)
-  const secrets = await secretsOf(started, inbox.id)
-  await started.close()
-  const path = databasePath(started)
-  const plain = new Database(path)
-  plain.exec('delete from "secretKey"')
-  for (const [table, column, secret] of [
-    ['account', 'signingSecret', secrets.signing],
-    ['account', 'webhookSecret', secrets.account],
-    ['domain', 'dkimPrivateKey', secrets.dkim],
-    ['inbox', 'webhookSecret', secrets.inbox],
-  ] as const) {
-    plain.prepare(`update "${table}" set "${column}" = ? where "${column}" is not null`).run(secret)
-  }
-  plain.close()
-  t.strictSame(shown(path, secrets).length, 4, 'the search finds what is there')
-  rmSync(keyPath(started))
-  const again = await started.restart()
-  t.strictSame(await secretsOf(again, inbox.id), secrets)
-  t.strictSame(shown(path, secrets), [])
-  await again.close()
-  t.strictSame(shown(path, secrets), [])
-})
-
 t.test('once sealed, plain text that somebody puts into the database is no secret', async t => {
   const { started, inbox } = await withWebhooks(t)
   const { app } = started
@@ -150,48 +114,15 @@ t.test('a key that is missing, damaged or another is refused, and never made ane
 
 onEveryDatabase('of processes that begin at once, one makes the key', async (t, store) => {
   const dataDir = temporaryDir(t)
-  await store.write(db => insertInstallation(db))
-  const log = createLog('silent')
   const { clock } = (await startApi(t)).app
-  const open = () => openSecrets({ store, dataDir, clock, log })
+  const open = () => openSecrets({ store, dataDir, clock })
   const boxes = await Promise.all([open(), open(), open(), open()])
   const [first] = boxes
-  const account = (await findAccount(store.read))!
+  const place = secretOf.accountSigning('one')
+  const sealed = first!.seal(place, 's')
   for (const box of boxes) {
     t.equal(box.keyId, first!.keyId)
-    t.equal(box.open(secretOf.accountSigning(account.id), account.signingSecret), 's')
+    t.equal(box.open(place, sealed), 's')
   }
-  await t.rejects(openSecrets({ store, dataDir: temporaryDir(t), clock, log }), SecretKeyFault)
+  await t.rejects(openSecrets({ store, dataDir: temporaryDir(t), clock }), SecretKeyFault)
 })
-
-onEveryDatabase(
-  'a start that is cut off while it seals is done again, and one that was not is not',
-  async (t, store) => {
-    const dataDir = temporaryDir(t)
-    await store.write(db => insertInstallation(db))
-    const log = createLog('silent')
-    const { clock } = (await startApi(t)).app
-    let forgotten = 0
-    const open = (forget: () => Promise<void>) =>
-      openSecrets({
-        store: {
-          ...store,
-          forgetOverwrittenSecrets() {
-            forgotten++
-            return forget()
-          },
-        },
-        dataDir,
-        clock,
-        log,
-      })
-    await t.rejects(
-      open(() => Promise.reject(new Error('cut off'))),
-      { message: 'cut off' },
-    )
-    await open(store.forgetOverwrittenSecrets)
-    t.equal(forgotten, 2, 'what was overwritten still stood in the files')
-    await open(store.forgetOverwrittenSecrets)
-    t.equal(forgotten, 2)
-  },
-)

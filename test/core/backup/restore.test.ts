@@ -219,7 +219,7 @@ t.test('rows that would lead to a file of somebody else', async t => {
 t.test('small files are looked at, and a database must be there', async t => {
   const key = Buffer.alloc(32, 7)
   const text = `${key.toString('hex')}\n`
-  const sealed = `insert into "secretKey" values ('${createSecretBox(key).keyId}', '2026-01-01T00:00:00.000Z', null)`
+  const sealed = `insert into "secretKey" values ('${createSecretBox(key).keyId}', '2026-01-01T00:00:00.000Z')`
   const hasKey = { hasKey: true }
   await t.rejects(restored(t, { database: 'none' }), /is not whole: it has no mailboxd\.sqlite/)
   await t.rejects(restored(t, { said: hasKey, small: { 'secrets.key': 'zz' } }), /its secrets\.key is none/)
