@@ -230,7 +230,7 @@ export const invariants: readonly Invariant[] = [
     promise: 'every message has what it says, and nothing is kept without a message',
     sql: `
   select message."id" as "subject", 'has no reading' as "found" from "message" message
-  where message."readingId" is null or not exists (select 1 from "reading" where "reading"."id" = message."readingId")
+  where not exists (select 1 from "reading" where "reading"."id" = message."readingId")
   union all
   select "id", 'is of no message' from "reading" where not exists (select 1 from "message" where "message"."readingId" = "reading"."id")`,
   },

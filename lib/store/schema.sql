@@ -232,8 +232,8 @@ create table "attachmentText" (
 
 -- One message in one inbox. `toAddr` inbound is the inbox, outbound the first recipient; `headerTo` is whom the sender
 -- wrote to, with ", " between them (outbound null where that is `toAddr` alone), and so is `replyTo`. JSON: references,
--- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
--- null (a column that refers to a table can't be added otherwise). fromProven: whether the domain in From is proven; null where
+-- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}).
+-- fromProven: whether the domain in From is proven; null where
 -- authentication is off. isNewInThread: whether the author was no participant of the thread when the message came.
 -- autoReplyReason: why a program may or may not answer it. All three are null for outbound and for older messages.
 -- `trace` is the Return-Path and Received fields that RFC 5321 §4.4 has us add; the raw stays as it came.
@@ -263,7 +263,7 @@ create table "message" (
   "verdict" text not null,
   "authentication" text not null,
   "createdAt" text not null,
-  "readingId" text references "reading" ("id"),
+  "readingId" text not null references "reading" ("id"),
   "fromProven" integer,
   "isNewInThread" integer,
   "autoReplyReason" text

@@ -65,7 +65,7 @@ const harms: readonly [check: string, sql: string][] = [
   ['raw', `update "message" set "rawId" = null where "direction" = 'inbound'`],
   ['raw', `update "raw" set "content" = substr("content", 2) where "content" is not null`],
   ['reading', `insert into "reading" values ('unused', '', '', '[]', null, '[]')`],
-  ['reading', `update "message" set "readingId" = null`],
+  ['reading', `update "message" set "readingId" = 'none'`],
   ['search', `delete from "messageSearch"`],
   [
     'purged',
