@@ -34,7 +34,7 @@ t.test('a worker thread begins with a file that the build finds', async t => {
   }
 })
 
-/** Migrations write what a step of theirs had; the full-text index is no table. */
+/** The steps of the schema have a ledger of their own, and the full-text index is no table. */
 const insertPlaces = [
   'lib/store/dialect/insert.ts',
   'lib/store/migrations/',
