@@ -14,6 +14,8 @@ export interface Connections {
   add(socket: Socket): void
   /** Keeps the place of a connection from its whole request until the answer has left. Call it in the order of the answers. */
   noteRequest(request: IncomingMessage, response: ServerResponse): void
+  /** A key was accepted for a request whose body is still arriving: connections without a key make room first. */
+  noteCaller(socket: Socket): void
   /** Keeps the place of a connection that has become a stream, which has its own limit for unread bytes. */
   noteStream(socket: Duplex): void
   /** Why nothing is answered on it; undefined for one that has its place. */
@@ -54,9 +56,10 @@ export const openPerPlace = 2
 
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
   const open = new Map<Duplex, Watched & { readonly socket: Socket }>()
-  /** Connections without a place, and those with one that have no whole request. In each the longest first: they are closed in this order. */
+  /** Connections without a place, those with one that have no whole request, and those of them with an accepted key. In each the longest first: they are closed in this order. */
   const over = new Set<Duplex>()
   const waiting = new Set<Duplex>()
+  const uploading = new Set<Duplex>()
   const refused = new WeakMap<Socket, Problem>()
   const shares = [
     {
@@ -84,7 +87,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       const message = `${whose} has ${max} connections open. Close one first.`
       return new Problem('rate_limit_exceeded', message, { retryAfterSeconds: 1 })
     }
-    if (places >= given.max) cutLongest(waiting)
+    if (places >= given.max) cutLongest(waiting, uploading)
     const release = () => {
       places--
       for (const share of counted) share.remove(address)
@@ -95,8 +98,9 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
     return new Problem('unavailable', 'Too many connections are open. Try again shortly.')
   }
 
-  function cutLongest(sockets: ReadonlySet<Duplex>): void {
-    const [socket] = sockets
+  /** Closes the connection that has been longest in the first of the sets that is not empty. */
+  function cutLongest(...sets: readonly ReadonlySet<Duplex>[]): void {
+    const [socket] = sets.find(set => set.size > 0) ?? []
     if (!socket) return
     forget(socket)
     socket.destroy()
@@ -106,7 +110,12 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
     const watched = open.get(socket)
     watched?.release?.()
     if (watched) watched.release = undefined
+    leaveSets(socket)
+  }
+
+  function leaveSets(socket: Duplex): void {
     waiting.delete(socket)
+    uploading.delete(socket)
   }
 
   function forget(socket: Duplex): void {
@@ -172,23 +181,27 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
         open.get(socket)!.release = taken
         waiting.add(socket)
       }
-      if (open.size >= openPerPlace * given.max) cutLongest(over.size > 0 ? over : waiting)
+      if (open.size >= openPerPlace * given.max) cutLongest(over, waiting, uploading)
     },
     noteRequest(request, response) {
       const { socket, headers } = request
-      const keep = () => waiting.delete(socket)
+      const keep = () => leaveSets(socket)
       if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) keep()
       else request.once('end', keep)
       // Before the listener that begins the next request of this connection.
       response.prependOnceListener('close', () => {
         request.off('end', keep)
+        uploading.delete(socket)
         if (open.get(socket)?.release) waiting.add(socket)
       })
+    },
+    noteCaller(socket) {
+      if (waiting.delete(socket)) uploading.add(socket)
     },
     noteStream(socket) {
       const watched = open.get(socket)
       if (watched) watched.isStream = true
-      waiting.delete(socket)
+      leaveSets(socket)
     },
     refusalOf: socket => refused.get(socket),
     count: () => open.size,

@@ -47,6 +47,8 @@ export interface RouterParts {
   readonly bodies: BodyRoom
   /** The memory for large answers until they are read. */
   readonly answers: AnswerRoom
+  /** Called when the key of a request was accepted, before its body is read. */
+  readonly noteCaller: (context: Context) => void
   /** Whom a request that names no caller is counted as. */
   readonly clientAddress: (context: Context) => string
   /** Aborted when the server stops. */
@@ -204,6 +206,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     const token = tokenOf(context)
     const caller = await authenticate(token)
     request.caller = caller
+    if (caller) parts.noteCaller(context)
     if (takesRoom(one)) requireRoom(app.storage.shared)
     const body = await bodyOf(request, token)
     const room = one.answerBytes === undefined ? undefined : await enterAnswers(request, one.answerBytes)

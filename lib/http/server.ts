@@ -89,6 +89,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     perVisitor,
     bodies: createBodyRoom(app.clock),
     answers,
+    noteCaller: ({ req }) => connections.noteCaller(req.socket),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })

@@ -88,6 +88,24 @@ t.test('at the limit the connection that has been longest without a whole reques
   t.strictSame(faults, [])
 })
 
+t.test('an upload with a key keeps its place while connections without one are closed', async t => {
+  const { port, token, faults } = await startApi(t, { http: 'max_connections = 3' })
+  const upload = await open(t, port, '127.0.1.1')
+  const answer = text(upload)
+  const body = JSON.stringify({ name: 'Kept', clientId: 'kept' })
+  upload.write(
+    `POST /v1/pods HTTP/1.1\r\nHost: x\r\n${close}Authorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
+  )
+  for (let number = 1; number <= 20; number++) {
+    const idle = await open(t, port, `127.0.3.${number}`)
+    idle.write(ask('/health'))
+    await once(idle, 'data')
+  }
+  upload.write(body)
+  t.match(await answer, /^HTTP\/1\.1 201 /)
+  t.strictSame(faults, [])
+})
+
 t.test('a connection that has its answer and its end does not keep others out', async t => {
   const { port, token, faults } = await startApi(t, { http: 'max_connections = 2' })
   const stream = await open(t, port)
