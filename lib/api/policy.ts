@@ -41,7 +41,8 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy',
     tag,
     summary: 'Show the sender rules of the account, a pod or an inbox.',
-    description: "With what is inherited: the account's rules hold in its pods, and those in their inboxes.",
+    description:
+      'The account, the pod and the inbox are levels, and what account keys and pod keys set for the same scope are two levels. Mail is blocked if any level blocks it, and admitted only if every level in mode `allowlist` lists it. So no level can loosen another.',
     access: 'pod',
     query: shape(scopeQuery),
     success: { status: 200, schema: Policy },
@@ -53,9 +54,9 @@ export const policyOperations: readonly Operation[] = [
     method: 'put',
     path: '/v1/policy',
     tag,
-    summary: 'Replace mode and rules of the directions that are given. A pod key can only tighten.',
+    summary: 'Replace the mode and the rules of a level.',
     description:
-      "A direction that is left out stays as it is. To add or delete one rule there is a request of its own, which others can't undo by chance.",
+      'A direction that is left out stays as it is. A pod key changes only what pod keys set; rules that account keys made stay in force. To add or delete one rule, use POST and DELETE /v1/policy/rules: two clients that do so do not overwrite each other.',
     access: 'pod',
     query: shape(scopeQuery),
     body: PolicyReplacement,
@@ -69,9 +70,9 @@ export const policyOperations: readonly Operation[] = [
     method: 'put',
     path: '/v1/policy/mode',
     tag,
-    summary: 'Set the mode of one direction. A pod key can only tighten.',
+    summary: 'Set the mode of one direction.',
     description:
-      '`allowlist` lets nobody through whom no rule allows: an empty list admits nobody. Add the rules first.',
+      '`allowlist` admits only addresses that an allow rule of this level lists, so an empty list admits nobody. Add the rules first.',
     access: 'pod',
     query: shape(scopeQuery),
     body: PolicyModeChange,
@@ -101,7 +102,8 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy/rules/{id}',
     tag,
     summary: 'Delete a rule where it was made; one that is inherited is refused.',
-    description: "What the account made for a pod, that pod's key can't delete.",
+    description:
+      'A pod key cannot delete a rule that an account key made, even for its own pod (403 `inherited_rule`).',
     access: 'pod',
     query: shape(scopeQuery),
     success: { status: 204 },

@@ -11,13 +11,13 @@ export type PolicyDirection = Type.Static<typeof PolicyDirection>
 export const PolicyMode = oneOf(['none', 'allowlist', 'inherit'], {
   title: 'PolicyMode',
   description:
-    'none: all but what a block rule names. allowlist: only what an allow rule names. inherit: as the pod or the account has it.',
+    'allowlist: only addresses that an allow rule of this level lists. none, inherit: this level has no list. Block rules apply in each mode, and every list above or below this level still applies.',
 })
 export type PolicyMode = Type.Static<typeof PolicyMode>
 
 export const RuleType = oneOf(['allow', 'block'], {
   title: 'PolicyRuleType',
-  description: 'block beats allow, at every scope and in every mode.',
+  description: 'block beats allow, at every level and in every mode.',
 })
 export type RuleType = Type.Static<typeof RuleType>
 
@@ -31,7 +31,7 @@ const value = Type.String({
 
 export const PolicyRule = named(
   'PolicyRule',
-  'A sender rule. Block beats allow, at every scope and in every mode.',
+  'A sender rule. Block beats allow, at every level and in every mode.',
   {
     id: idOf('Names the rule; it is deleted by it.'),
     type: RuleType,
@@ -59,22 +59,24 @@ const PolicyOfDirection = named('DirectionPolicy', 'What holds in one direction.
   mode: PolicyMode,
   effectiveMode: oneOf(['none', 'allowlist'], {
     title: 'PolicyModeInForce',
-    description: 'What `inherit` comes to: the mode that mail is held against.',
+    description:
+      '`allowlist` if this level or another one that applies here has a list: then mail must be on every such list.',
   }),
   rules: Type.Array(PolicyRule, {
     examples: [[]],
-    description: 'The rules that were made for this scope itself.',
+    description: 'The rules that keys of your kind (account keys or pod keys) made for this scope.',
   }),
   inheritedRules: Type.Array(PolicyRule, {
     examples: [[]],
-    description: 'The rules of the pod and the account that are in force here too.',
+    description:
+      'The rules of other levels that apply here as well: those of the account, of the pod, and those that keys of the other kind made for this scope.',
   }),
 })
 export type PolicyOfDirection = Type.Static<typeof PolicyOfDirection>
 
 export const Policy = named(
   'Policy',
-  'Who may write to the inboxes of a scope, and to whom they may write: what was made there, and what is inherited.',
+  'Who may write to the inboxes of a scope, and to whom they may write: the rules of this level, and those of the other levels that apply.',
   { scope: KeyScope, inbound: PolicyOfDirection, outbound: PolicyOfDirection },
 )
 export type Policy = Type.Static<typeof Policy>
@@ -91,7 +93,7 @@ const replacement = named(
     mode: PolicyMode,
     rules: Type.Array(PolicyRuleEntry, {
       maxItems: limits.policyRules,
-      description: 'They take the place of those that are there.',
+      description: 'They replace the rules of this level.',
     }),
   },
   { examples: [{ mode: 'allowlist', rules: [{ type: 'allow', value: '*.example.com' }] }] },

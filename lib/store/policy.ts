@@ -13,7 +13,7 @@ const modesOf = keptRowsOf((db, _given, scopes = []) =>
 )
 
 export async function setPolicyMode(db: WriteDb, row: PolicyModeRow): Promise<void> {
-  await putRow(db, 'policyMode', row, ['scope', 'direction'])
+  await putRow(db, 'policyMode', row, ['scope', 'setBy', 'direction'])
 }
 
 /** All rules of these scopes, the oldest first. */
@@ -37,7 +37,7 @@ export async function findPolicy(
   if (values.length === 0) return { ...found, modes: await listPolicyModes(db, scopes) }
   for (const { mode, ...row } of await policyOf(db, { direction }, scopes, values)) {
     if (mode === null) found.rules.push(row)
-    else found.modes.push({ scope: row.scope, direction: row.direction, mode, isTenants: row.isTenants })
+    else found.modes.push({ scope: row.scope, direction: row.direction, mode, setBy: row.setBy })
   }
   return found
 }
@@ -45,7 +45,7 @@ const nothing = sql<string>`''`
 const policyOf = keptRowsOf((db, { direction }: { direction: string }, scopes = [], values = []) =>
   db
     .selectFrom('policyRule')
-    .select(['id', 'scope', 'direction', 'type', 'value', 'createdAt', 'isTenants'])
+    .select(['id', 'scope', 'direction', 'type', 'value', 'createdAt', 'setBy'])
     .select(sql<string | null>`null`.as('mode'))
     .where('scope', 'in', scopes)
     .where('direction', '=', direction)
@@ -54,7 +54,7 @@ const policyOf = keptRowsOf((db, { direction }: { direction: string }, scopes = 
       db
         .selectFrom('policyMode')
         .select([nothing.as('id'), 'scope', 'direction', nothing.as('type'), nothing.as('value')])
-        .select([nothing.as('createdAt'), 'isTenants', 'mode'])
+        .select([nothing.as('createdAt'), 'setBy', 'mode'])
         .where('scope', 'in', scopes),
     ),
 )
@@ -65,11 +65,6 @@ export async function findPolicyRule(db: Db, id: string): Promise<PolicyRuleRow 
 
 export async function insertPolicyRule(db: WriteDb, row: PolicyRuleRow): Promise<void> {
   await insertRow(db, 'policyRule', row)
-}
-
-/** Makes a rule of a pod key one of the account. */
-export async function adoptPolicyRule(db: WriteDb, id: string): Promise<void> {
-  await db.updateTable('policyRule').set({ isTenants: 0 }).where('id', '=', id).execute()
 }
 
 export async function deletePolicyRule(db: WriteDb, id: string): Promise<void> {

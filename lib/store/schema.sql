@@ -482,29 +482,29 @@ create index "idempotency_createdAt" on "idempotency" ("createdAt");
 -- Whether a key was used on another inbox.
 create index "idempotency_key" on "idempotency" ("key", "podId");
 
--- How the sender rules of a scope are applied in a direction. `scope` is 'account', or the id of a pod or an inbox;
--- without a row it is 'none' for the account and 'inherit' elsewhere. mode: none, allowlist or inherit. `isTenants` 1: a
--- pod key set it, so it holds only as far as it is narrower than what the wider scopes say, whenever they say it.
+-- The mode of sender rules of a scope ('account', or the id of a pod or an inbox) in a direction: none, allowlist or
+-- inherit. Without a row it is 'none' for the account and 'inherit' elsewhere. `setBy` account or pod: whose key set it.
+-- What account keys and pod keys set for a scope are two levels, and the narrower of them decides.
 create table "policyMode" (
   "scope" text not null,
+  "setBy" text not null,
   "direction" text not null,
   "mode" text not null,
-  "isTenants" integer not null default 0,
-  primary key ("scope", "direction")
+  primary key ("scope", "setBy", "direction")
 );
 
 -- A sender rule. `value` is an address, a domain, or *.domain, in lower case and A-labels; a message asks for the few
--- values that would match it. `isTenants` as for modes.
+-- values that would match it. `setBy` as for modes.
 create table "policyRule" (
   "id" text primary key,
   "scope" text not null,
+  "setBy" text not null,
   "direction" text not null,
   "type" text not null,
   "value" text not null,
-  "createdAt" text not null,
-  "isTenants" integer not null default 0
+  "createdAt" text not null
 );
-create unique index "policyRule_value" on "policyRule" ("scope", "direction", "value", "type");
+create unique index "policyRule_value" on "policyRule" ("scope", "setBy", "direction", "value", "type");
 
 -- What changed in the sender rules, and what they refused. podId and inboxId null: the account's own; an inbox's
 -- entry has its pod too. The indexes hold all that lists filter and count by.

@@ -3,7 +3,7 @@ import type { Db } from './dialect/dialect.ts'
 import { keptRowsOf } from './dialect/kept.ts'
 import type { FoundPolicy } from './policy.ts'
 import { everyPod, type Suppressed } from './suppressions.ts'
-import type { DomainRow } from './tables.ts'
+import type { DomainRow, PolicyWriter } from './tables.ts'
 
 /** All that rows say of whether an inbox may write to somebody. */
 export interface SendingFacts extends FoundPolicy {
@@ -33,10 +33,10 @@ export async function findSendingFacts(db: Db, asked: SendingAsked): Promise<Sen
   const of = (kind: string) => rows.filter(row => row.of === kind)
   return {
     holders: of('holder').map(({ a, b, c, d }) => ({ domain: a!, podId: b, status: c!, verifiedAt: d })),
-    rules: of('rule').map(({ a, b, c, d, e, isTenants }) => {
-      return { id: a!, scope: b!, direction: 'outbound', type: c!, value: d!, createdAt: e!, isTenants }
+    rules: of('rule').map(({ a, b, c, d, e, setBy }) => {
+      return { id: a!, scope: b!, direction: 'outbound', type: c!, value: d!, createdAt: e!, setBy }
     }),
-    modes: of('mode').map(({ a, b, c, isTenants }) => ({ scope: a!, direction: b!, mode: c!, isTenants })),
+    modes: of('mode').map(({ a, b, c, setBy }) => ({ scope: a!, direction: b!, mode: c!, setBy })),
     suppressions: of('suppression').map(({ a, b, c, d }) => {
       return { recipient: a!, podId: b!, reason: c!, expiresAt: d }
     }),
@@ -52,7 +52,7 @@ const factsOf = keptRowsOf(
     recipients = [],
   ) => {
     const noText = sql<string | null>`null`
-    const none = [noText.as('e'), sql<number>`0`.as('isTenants')] as const
+    const none = [noText.as('e'), sql<PolicyWriter>`'account'`.as('setBy')] as const
     const holder = db
       .selectFrom('domain')
       .select([sql<string>`'holder'`.as('of'), 'domain as a', 'podId as b', 'status as c', 'verifiedAt as d'])
@@ -72,7 +72,7 @@ const factsOf = keptRowsOf(
           db
             .selectFrom('policyRule')
             .select([sql<string>`'rule'`.as('of'), 'id as a', 'scope as b', 'type as c', 'value as d'])
-            .select(['createdAt as e', 'isTenants'])
+            .select(['createdAt as e', 'setBy'])
             .where('scope', 'in', scopes)
             .where('direction', '=', sql.lit('outbound'))
             .where('value', 'in', values),
@@ -81,7 +81,7 @@ const factsOf = keptRowsOf(
           db
             .selectFrom('policyMode')
             .select([sql<string>`'mode'`.as('of'), 'scope as a', 'direction as b', 'mode as c'])
-            .select([noText.as('d'), noText.as('e'), 'isTenants'])
+            .select([noText.as('d'), noText.as('e'), 'setBy'])
             .where('scope', 'in', scopes),
         )
         .unionAll(

@@ -337,21 +337,24 @@ export interface IdempotencyRow {
   createdAt: string
 }
 
+/** Whose key set a mode or a rule. */
+export type PolicyWriter = 'account' | 'pod'
+
 export interface PolicyModeRow {
   scope: string
+  setBy: PolicyWriter
   direction: string
   mode: string
-  isTenants: number
 }
 
 export interface PolicyRuleRow {
   id: string
   scope: string
+  setBy: PolicyWriter
   direction: string
   type: string
   value: string
   createdAt: string
-  isTenants: number
 }
 
 export interface PolicyAuditRow {

@@ -4,134 +4,107 @@ import { startApi } from '../support/api-app.ts'
 async function setUp(t: Test) {
   const server = await startApi(t)
   const { api, apiWith } = server
-  const pod = (await api.post('/v1/pods', {})).body.id
+  const pod = (await api.post('/v1/pods', { clientId: 'mine' })).body.id
   const inbox = (await api.post('/v1/inboxes', { podId: pod })).body.id
   const podApi = apiWith((await api.post(`/v1/pods/${pod}/api-keys`, {})).body.token)
-  return { ...server, pod, inbox, podApi }
+  const send = async (to: string) => {
+    const { status, body } = await api.send(inbox, { to, subject: 's', body: 'b' })
+    return status === 200 ? 200 : body.error
+  }
+  return { ...server, pod, inbox, podApi, send }
 }
 
 const directions = ['inbound', 'outbound'] as const
-const refused = { status: 403, body: { error: 'forbidden' } }
+const inherited = { status: 403, body: { error: 'inherited_rule' } }
+const list = (...values: string[]) => ({
+  outbound: { mode: 'allowlist', rules: values.map(value => ({ type: 'allow', value })) },
+})
 
-t.test('what the account set on a pod or an inbox is not the pod key’s to change or take away', async t => {
+t.test('what an account key set for a pod or an inbox is not the pod key’s to change', async t => {
   const { api, podApi, pod, inbox, faults } = await setUp(t)
   for (const scope of [`podId=${pod}`, `inboxId=${inbox}`]) {
     for (const direction of directions) {
-      for (const mode of ['none', 'allowlist'] as const) {
-        const what = `${scope.slice(0, 5)} ${direction} ${mode}`
-        const rules = [
-          { type: 'allow', value: 'partner.example' },
-          { type: 'block', value: 'evil.example' },
-        ]
-        const set = await api.call('PUT', `/v1/policy?${scope}`, { [direction]: { mode, rules } })
-        const [allow, block] = set.body[direction].rules
-        const put = (body: object) => podApi.call('PUT', `/v1/policy?${scope}`, { [direction]: body })
-        const setMode = (other: string) =>
-          podApi.call('PUT', `/v1/policy/mode?${scope}`, { direction, mode: other })
-
-        for (const { id } of [allow, block]) {
-          t.match(await podApi.delete(`/v1/policy/rules/${id}`), refused, `${what}: delete`)
-          t.match(await podApi.delete(`/v1/policy/rules/${id}?${scope}`), refused, `${what}: delete, named`)
-        }
-        for (const kept of [[], [rules[0]], [rules[1]]]) {
-          t.match(await put({ mode, rules: kept }), refused, `${what}: put without a rule`)
-        }
-        for (const other of ['none', 'allowlist', 'inherit'].filter(one => one !== mode)) {
-          t.match(await setMode(other), refused, `${what}: to ${other}`)
-          t.match(await put({ mode: other, rules }), refused, `${what}: put ${other}`)
-        }
-        t.strictSame(
-          (await api.get(`/v1/policy?${scope}`)).body[direction],
-          set.body[direction],
-          `${what}: nothing of it was done`,
-        )
-
-        // What it may: the same again, and to tighten beside it.
-        t.equal((await setMode(mode)).status, 200)
-        const more = await put({ mode, rules: [...rules, { type: 'block', value: 'worse.example' }] })
-        t.equal(more.status, 200, what)
-        t.equal((await put({ mode, rules })).status, 200, 'its own it may take away again')
-        const wider = await podApi.post(`/v1/policy/rules?${scope}`, {
-          type: 'allow',
-          value: 'anyone.example',
-          direction,
-        })
-        if (mode === 'allowlist') t.match(wider, refused, `${what}: no one else is let in`)
-        else t.equal(wider.status, 201, 'no list is in force')
-
-        // The account gives it free.
-        await api.call('PUT', `/v1/policy?${scope}`, { [direction]: { mode: 'inherit', rules: [] } })
-        t.equal((await put({ mode: 'allowlist', rules: [rules[0]] })).status, 200)
-        t.equal((await put({ mode: 'none', rules: [] })).status, 200)
+      const what = `${scope.slice(0, 5)} ${direction}`
+      const rules = [
+        { type: 'allow', value: 'partner.example' },
+        { type: 'block', value: 'evil.example' },
+      ]
+      const set = await api.call('PUT', `/v1/policy?${scope}`, { [direction]: { mode: 'allowlist', rules } })
+      const [allow, block] = set.body[direction].rules
+      for (const { id } of [allow, block]) {
+        t.match(await podApi.delete(`/v1/policy/rules/${id}`), inherited, `${what}: delete`)
+        t.match(await podApi.delete(`/v1/policy/rules/${id}?${scope}`), inherited, `${what}: delete, named`)
       }
+      const own = { mode: 'none', rules: [{ type: 'block', value: 'worse.example' }] }
+      const put = await podApi.call('PUT', `/v1/policy?${scope}`, { [direction]: own })
+      t.match(put, { status: 200, body: { [direction]: { mode: 'none', effectiveMode: 'allowlist' } } }, what)
+      t.match(put.body[direction].rules, own.rules, `${what}: its own rules`)
+      t.strictSame(put.body[direction].inheritedRules, [allow, block], `${what}: shown as inherited`)
+      const seen = (await api.get(`/v1/policy?${scope}`)).body[direction]
+      t.strictSame(seen.rules, [allow, block], `${what}: they are as they were`)
+      t.strictSame(
+        seen.inheritedRules,
+        put.body[direction].rules,
+        `${what}: the account sees the pod's rules`,
+      )
+      t.equal((await api.delete(`/v1/policy/rules/${put.body[direction].rules[0].id}`)).status, 204)
+      await api.call('PUT', `/v1/policy?${scope}`, { [direction]: { mode: 'inherit', rules: [] } })
     }
   }
   t.strictSame(faults, [])
 })
 
-t.test('a list of the account on a pod holds against what the pod key set there before', async t => {
-  const { api, podApi, pod, inbox } = await setUp(t)
-  const send = async (to: string) => {
-    const { status, body } = await api.send(inbox, { to, subject: 's', body: 'b' })
-    return status === 200 ? 200 : body.error
+t.test('no level loosens another: an address must be on the lists of account, pod and inbox', async t => {
+  const { api, podApi, pod, inbox, send, faults } = await setUp(t)
+  const put = (who: typeof api, scope: string, body: object) => who.call('PUT', `/v1/policy${scope}`, body)
+  const everyone = { outbound: { mode: 'none', rules: [{ type: 'allow', value: '*.example' }] } }
+  for (const scope of ['', `?podId=${pod}`, `?inboxId=${inbox}`]) {
+    await put(api, scope, list('near.example'))
+    for (const body of [list('*.example'), everyone]) {
+      t.equal((await put(podApi, `?podId=${pod}`, body)).status, 200)
+      t.equal((await put(podApi, `?inboxId=${inbox}`, body)).status, 200)
+      t.equal(await send('bob@far.example'), 'recipient_not_permitted', `${scope} ${JSON.stringify(body)}`)
+      t.equal(await send('ann@near.example'), 200, 'what all lists admit')
+    }
+    await put(api, scope, { outbound: { mode: 'none', rules: [] } })
+    t.equal(await send('bob@far.example'), 200, 'the list is gone')
   }
-  const everyone = { type: 'allow', value: '*.example', direction: 'outbound' }
-  for (const scope of [`podId=${pod}`, `inboxId=${inbox}`]) {
-    t.equal((await podApi.post(`/v1/policy/rules?${scope}`, everyone)).status, 201)
-  }
-  for (const mode of ['allowlist', 'none', 'inherit']) {
-    await podApi.call('PUT', `/v1/policy/mode?inboxId=${inbox}`, { direction: 'outbound', mode })
-    await api.call('PUT', `/v1/policy/mode?podId=${pod}`, { direction: 'outbound', mode: 'allowlist' })
-    await api.post(`/v1/policy/rules?podId=${pod}`, { ...everyone, value: 'near.example' })
-    t.equal(await send('bob@far.example'), 'recipient_not_permitted', mode)
-    t.equal(await send('ann@near.example'), 200, mode)
-    await api.call('PUT', `/v1/policy/mode?podId=${pod}`, { direction: 'outbound', mode: 'inherit' })
-    t.equal(await send('bob@far.example'), 200, 'the list is no more')
-  }
-  // A list of its own beside what the account allows there.
-  await podApi.call('PUT', `/v1/policy/mode?podId=${pod}`, { direction: 'outbound', mode: 'allowlist' })
-  t.equal(await send('ann@near.example'), 200)
-  t.equal(await send('bob@far.example'), 200)
-  t.equal(await send('bob@far.test'), 'recipient_not_permitted')
+  await put(podApi, `?podId=${pod}`, list('near.example'))
+  t.equal(await send('bob@far.example'), 'recipient_not_permitted', 'the list of a pod key')
+  t.equal((await api.get(`/v1/policy?podId=${pod}`)).body.outbound.effectiveMode, 'allowlist')
+  t.strictSame(faults, [])
 })
 
-t.test(
-  'a rule of a pod key that the account makes, too, is the account’s from then on, with the same id',
-  async t => {
-    const { api, podApi, pod, inbox, faults } = await setUp(t)
-    for (const scope of [`podId=${pod}`, `inboxId=${inbox}`]) {
-      const path = `/v1/policy/rules?${scope}`
-      const rule = { type: 'block', value: 'evil.example', direction: 'inbound' }
-      const made = await podApi.post(path, rule)
-      t.equal(made.status, 201)
-      t.match(await podApi.post(path, rule), { status: 409, body: { error: 'rule_exists' } })
-      const adopted = await api.post(path, { ...rule, value: '@evil.example' })
-      t.strictSame([adopted.status, adopted.body], [201, made.body])
-      t.match(
-        await api.post(path, rule),
-        { status: 409, body: { error: 'rule_exists' } },
-        'it is its own now',
-      )
-      t.match(await podApi.post(path, rule), { status: 409, body: { error: 'rule_exists' } })
-      t.match(await podApi.delete(`/v1/policy/rules/${made.body.id}`), refused)
-      t.equal((await api.delete(`/v1/policy/rules/${made.body.id}`)).status, 204)
-    }
-    t.strictSame(faults, [])
-  },
-)
+t.test('the same rule of an account key and of a pod key are two rules', async t => {
+  const { api, podApi, pod, send, faults } = await setUp(t)
+  const rule = { type: 'block', value: 'evil.example', direction: 'outbound' }
+  const add = (who: typeof api) => who.post(`/v1/policy/rules?podId=${pod}`, rule)
+  const exists = { status: 409, body: { error: 'rule_exists' } }
+  const ofPod = await add(podApi)
+  const ofAccount = await add(api)
+  t.strictSame([ofPod.status, ofAccount.status], [201, 201])
+  t.match(await add(podApi), exists)
+  t.match(await add(api), exists)
+  t.equal((await podApi.delete(`/v1/policy/rules/${ofPod.body.id}`)).status, 204)
+  t.equal(await send('bob@evil.example'), 'recipient_not_permitted', 'the other one is still there')
+  t.equal((await api.delete(`/v1/policy/rules/${ofAccount.body.id}`)).status, 204)
+  t.equal(await send('bob@evil.example'), 200)
+  t.strictSame(faults, [])
+})
 
-t.test(
-  'the same rule twice is refused; said by the account what a pod key had set is the account’s',
-  async t => {
-    const { api, podApi, pod, faults } = await setUp(t)
-    const rule = { type: 'block', value: 'evil.example', direction: 'inbound' }
-    const add = (who: typeof api) => who.post(`/v1/policy/rules?podId=${pod}`, rule)
-    const made = await add(podApi)
-    t.equal(made.status, 201)
-    t.match(await add(podApi), { status: 409, body: { error: 'rule_exists' } }, 'its own')
-    t.match(await add(api), { status: 201, body: { id: made.body.id } }, 'the account says it, too')
-    t.match(await add(api), { status: 409, body: { error: 'rule_exists' } }, 'and again')
-    t.match(await podApi.delete(`/v1/policy/rules/${made.body.id}`), refused)
-    t.strictSame(faults, [])
-  },
-)
+t.test('a pod key reaches the rules of its own pod, and those of the account as inherited', async t => {
+  const { api, podApi, pod, faults } = await setUp(t)
+  t.equal((await podApi.get('/v1/policy')).body.error, 'forbidden')
+  t.equal((await podApi.get('/v1/policy/audit')).body.error, 'forbidden')
+  t.equal((await podApi.get('/v1/policy?podId=mine')).body.scope.podId, pod)
+  const { outbound } = (await api.call('PUT', '/v1/policy', list('near.example'))).body
+  const ofAccount = outbound.rules[0].id
+  t.match(await podApi.delete(`/v1/policy/rules/${ofAccount}`), inherited)
+  t.match(await podApi.delete(`/v1/policy/rules/${ofAccount}?podId=mine`), inherited)
+  const other = (await api.post('/v1/pods', {})).body.id
+  const block = { type: 'block', value: 'x.example', direction: 'outbound' }
+  const foreign = (await api.post(`/v1/policy/rules?podId=${other}`, block)).body.id
+  t.equal((await podApi.delete(`/v1/policy/rules/${foreign}`)).body.error, 'not_found')
+  t.equal((await podApi.get(`/v1/policy?podId=${other}`)).body.error, 'not_found')
+  t.strictSame(faults, [])
+})

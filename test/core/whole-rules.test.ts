@@ -15,13 +15,9 @@ import { deriveRecipients } from '../../lib/core/outbound/correspondents.ts'
 import {
   decide,
   effectiveMode,
-  isCovered,
   normalisePolicyValue,
-  requireModeWithin,
-  requireOwn,
-  requireRuleWithin,
+  type PolicyLevel,
   rulesInForce,
-  type ScopePolicy,
 } from '../../lib/core/policy/decision.ts'
 import { nextDay, nextMonth, secondsUntil, utcDay, utcMonth } from '../../lib/core/quota/period.ts'
 import { submittedAddressees } from '../../lib/core/submission/addressees.ts'
@@ -72,63 +68,36 @@ t.test('sender rules', async t => {
     ...['bob@there.example', 'bob+x@there.example', 'there.example', 'mail.there.example'],
     ...['*.there.example', '*.example', 'eve@mail.there.example', 'other.example'],
   ]
-  const scope = (at: number): ScopePolicy => {
-    const isTenants = at > 0 && upTo(2) === 0
+  const level = (at: number): PolicyLevel => {
     const rules = some(values, 3).map((value, index) => ({
       id: `${at}.${index}`,
       type: one(['block', 'allow', 'allow'] as const),
       value,
-      isTenants: isTenants || upTo(4) === 0,
     }))
     const mode = one<PolicyMode>(
       at === 0 ? ['none', 'allowlist'] : ['none', 'allowlist', 'inherit', 'inherit'],
     )
-    return { mode, rules, ...(isTenants && { isTenants }) }
+    return { mode, rules }
   }
-  const shown = (chain: readonly ScopePolicy[]) =>
-    chain
-      .map(({ mode, rules, isTenants }) => {
-        const each = rules.map(rule => `${rule.isTenants ? '~' : ''}${rule.type[0]} ${rule.value}`)
-        return `${isTenants ? '~' : ''}${mode} [${each.join(', ')}]`
-      })
+  const shown = (levels: readonly PolicyLevel[]) =>
+    levels
+      .map(({ mode, rules }) => `${mode} [${rules.map(rule => `${rule.type[0]} ${rule.value}`).join(', ')}]`)
       .join(' / ')
-  const pod = { keyId: 'k', podId: 'p', inboxId: null }
-  const account = { keyId: 'k', podId: null, inboxId: null }
   const facts: Facts[] = []
   for (let at = 1; at <= 160; at++) {
-    const chain = Array.from({ length: upTo(3) }, (_, place) => scope(place))
+    const levels = Array.from({ length: upTo(3) }, (_, place) => level(place))
     const who = some(addresses.slice(2), 2).map(address => address.toLowerCase())
     const allowable = one([who[0] ?? null, who[0] ?? null, null])
     const isProven = upTo(3) > 0
-    const decision = decide(chain, { addresses: who, allowable, isProven })
-    const rule = { type: one(['block', 'allow'] as const), value: one(values) }
-    const mode = one(['none', 'allowlist', 'inherit'] as const)
+    const decision = decide(levels, { addresses: who, allowable, isProven })
     facts.push([
-      `${at}. ${shown(chain)}; ${who.join(' ')}; ${allowable} ${isProven}`,
+      `${at}. ${shown(levels)}; ${who.join(' ')}; ${allowable} ${isProven}`,
       [
         decision.isPermitted ? 'permitted' : `${decision.reason} ${decision.address} ${decision.rule?.id}`,
-        `${JSON.stringify(effectiveMode(chain))} ${rulesInForce(chain).map(({ id }) => id)}`,
-        ...[pod, account].flatMap(caller => [
-          `${mode}: ${resultOf(() => requireModeWithin(caller, chain, mode))}`,
-          `${rule.type} ${rule.value}: ${resultOf(() => requireRuleWithin(caller, chain, rule))}`,
-        ]),
+        `${effectiveMode(levels)} ${levels.flatMap(rulesInForce).map(({ id }) => id)}`,
       ],
     ])
   }
-  const others = choices({
-    podId: [null, 'p'],
-    isTenants: [0, 1],
-    mode: [undefined, 'inherit', 'none'],
-    value: [undefined, 'there.example'],
-  })
-  facts.push([
-    'whose it is',
-    lines(others, ({ podId, ...set }) => resultOf(() => requireOwn({ ...account, podId }, set as never))),
-  ])
-  facts.push([
-    'covered',
-    lines(choices({ value: values, by: values }), ({ value, by }) => isCovered(value, [by])),
-  ])
   const texts = [
     ...[
       ...addresses,

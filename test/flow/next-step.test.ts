@@ -68,7 +68,7 @@ async function insertOtherRows(db: WriteDb, { id: inboxId }: TestInbox): Promise
   const { id: domainId } = await db.selectFrom('domain').select('id').executeTakeFirstOrThrow()
   const { id: readingId } = await db.selectFrom('reading').select('id').executeTakeFirstOrThrow()
   const { id: accountId } = await db.selectFrom('account').select('id').executeTakeFirstOrThrow()
-  const scope = { scope: 'account', direction: 'inbound', isTenants: 0 }
+  const scope = { scope: 'account', direction: 'inbound', setBy: 'account' as const }
   const ofNobody = { podId: null, inboxId: null, keyId: null, createdAt }
   await insertRow(db, 'member', { address: 'carl@example.net', name: null, createdAt })
   await insertRow(db, 'domainKey', {

@@ -34,11 +34,11 @@ onEveryDatabase('rules and modes of scopes', async (t, store) => {
     type: 'block',
     value,
     createdAt: at(0),
-    isTenants: 0,
+    setBy: 'account' as const,
   })
   await store.write(async db => {
-    await setPolicyMode(db, { scope: 'account', direction: 'inbound', mode: 'allowlist', isTenants: 0 })
-    await setPolicyMode(db, { scope: 'account', direction: 'inbound', mode: 'none', isTenants: 0 })
+    await setPolicyMode(db, { scope: 'account', direction: 'inbound', mode: 'allowlist', setBy: 'account' })
+    await setPolicyMode(db, { scope: 'account', direction: 'inbound', mode: 'none', setBy: 'account' })
     for (const one of [rule('account', 'x'), rule('p', 'x'), rule('p', 'y'), rule('p', 'x', 'outbound')]) {
       await insertPolicyRule(db, one)
     }

@@ -1,14 +1,14 @@
 import type { Policy } from '../../model/policy.ts'
 import { tableOf } from '../output.ts'
 
-/** The sender rules of a scope, for people: of each direction its mode, and its rules with where they were made. */
+/** The sender rules of a scope, for people: each direction with its mode, its rules and whether they were made here or at another level. */
 export function textOfPolicy(policy: Policy): string {
   return (['inbound', 'outbound'] as const)
     .map(direction => {
       const { mode, effectiveMode, rules, inheritedRules } = policy[direction]
       const rows = [
         ...rules.map(rule => ({ ...rule, set: 'here' })),
-        ...inheritedRules.map(rule => ({ ...rule, set: 'above' })),
+        ...inheritedRules.map(rule => ({ ...rule, set: 'elsewhere' })),
       ]
       const head = `${direction}: mode ${mode}${mode === effectiveMode ? '' : ` (in force: ${effectiveMode})`}`
       return rows.length > 0

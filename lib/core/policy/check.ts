@@ -8,7 +8,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
 import { type Correspondent, type Decision, decide, valuesBlocking } from './decision.ts'
-import { chainOf, scopeNames } from './scope.ts'
+import { levelsOf, scopeNames } from './scope.ts'
 
 export type Refusal = Exclude<Decision, { isPermitted: true }>
 
@@ -44,9 +44,9 @@ function refusalsBy(
   // Where nobody has set anything all is permitted.
   if (modes.length === 0 && rules.length === 0) return refusals
   for (const inbox of inboxes) {
-    const chain = chainOf({ names: namesOf(inbox), modes, rules }, direction)
+    const levels = levelsOf({ names: namesOf(inbox), modes, rules }, direction)
     for (const correspondent of correspondents) {
-      const decision = decide(chain, correspondent)
+      const decision = decide(levels, correspondent)
       if (decision.isPermitted) continue
       refusals.set(inbox.id, decision)
       break

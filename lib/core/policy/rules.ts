@@ -16,29 +16,16 @@ import type {
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findPod } from '../../store/pods.ts'
-import {
-  adoptPolicyRule,
-  deletePolicyRule,
-  findPolicyRule,
-  insertPolicyRule,
-  setPolicyMode,
-} from '../../store/policy.ts'
-import type { PolicyRuleRow } from '../../store/tables.ts'
+import { deletePolicyRule, findPolicyRule, insertPolicyRule, setPolicyMode } from '../../store/policy.ts'
+import type { PolicyRuleRow, PolicyWriter } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { type Caller, reachesInbox, reachesPod } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
-import {
-  effectiveMode,
-  normalisePolicyValue,
-  requireModeWithin,
-  requireOwn,
-  requireRuleWithin,
-  rulesInForce,
-} from './decision.ts'
+import { effectiveMode, normalisePolicyValue, rulesInForce } from './decision.ts'
 import {
   accountScope,
-  chainOf,
-  defaultMode,
+  type LevelRows,
+  levelsOf,
   readScope,
   requireScope,
   type ScopeRows,
@@ -54,25 +41,33 @@ export interface NamedScope {
 
 const directions = ['inbound', 'outbound'] as const
 
-function present(scope: Scope, rows: ScopeRows): Policy {
+/** Whose level a caller reads and writes: account keys and pod keys set the same scope apart from each other. */
+function writerOf(caller: Caller): PolicyWriter {
+  return caller.podId === null ? 'account' : 'pod'
+}
+
+/** The level of a scope that the caller writes. */
+function ownLevel(levels: readonly LevelRows[], caller: Caller, scope: Scope): LevelRows {
+  return levels.find(level => level.scope === scopeName(scope) && level.setBy === writerOf(caller))!
+}
+
+function present(scope: Scope, caller: Caller, rows: ScopeRows): Policy {
   const { podId, inboxId } = scope
   return {
     scope: podId === null ? 'account' : { podId, inboxId },
-    inbound: presentDirection(scope, rows, 'inbound'),
-    outbound: presentDirection(scope, rows, 'outbound'),
+    inbound: presentDirection(scope, caller, levelsOf(rows, 'inbound')),
+    outbound: presentDirection(scope, caller, levelsOf(rows, 'outbound')),
   }
 }
 
-function presentDirection(scope: Scope, rows: ScopeRows, direction: PolicyDirection): PolicyOfDirection {
-  const chain = chainOf(rows, direction)
-  const own = scopeName(scope)
-  const inForce = new Set(rulesInForce(chain).map(rule => rule.id))
+function presentDirection(scope: Scope, caller: Caller, levels: readonly LevelRows[]): PolicyOfDirection {
+  const own = ownLevel(levels, caller, scope)
+  const others = levels.filter(level => level !== own)
   return {
-    mode: (rows.modes.find(row => row.scope === own && row.direction === direction)?.mode ??
-      defaultMode(own)) as PolicyMode,
-    effectiveMode: effectiveMode(chain).mode,
-    rules: rows.rules.filter(row => row.scope === own && row.direction === direction).map(presentRule),
-    inheritedRules: rows.rules.filter(row => row.scope !== own && inForce.has(row.id)).map(presentRule),
+    mode: own.mode,
+    effectiveMode: effectiveMode(levels),
+    rules: own.rules.map(presentRule),
+    inheritedRules: others.flatMap(rulesInForce).map(rule => presentRule(rule as PolicyRuleRow)),
   }
 }
 
@@ -89,13 +84,12 @@ function presentRule({ id, type, value, direction, createdAt }: PolicyRuleRow): 
 /** @throws Problem as `requireScope` */
 export async function getPolicy(app: Rows, caller: Caller, named: NamedScope): Promise<Policy> {
   const scope = await requireScope(app.store.read, caller, named)
-  return present(scope, await readScope(app.store.read, scope))
+  return present(scope, caller, await readScope(app.store.read, scope))
 }
 
 /**
- * Replaces mode and rules of the directions that are given. A rule that stays keeps its id.
- * @throws Problem as `requireScope`; `invalid_request`; `forbidden` to a pod key that would loosen, or
- * change what the account has set
+ * Replaces the mode and the rules of the caller's level in the directions that are given. A rule that stays keeps its id.
+ * @throws Problem as `requireScope`; `invalid_request`
  */
 export async function replacePolicy(
   app: App,
@@ -109,26 +103,24 @@ export async function replacePolicy(
     for (const direction of directions) {
       const wanted = replacement[direction]
       if (!wanted) continue
-      await applyMode(app, db, caller, scope, rows, direction, wanted.mode)
-      const before = rows.rules.filter(row => row.scope === scopeName(scope) && row.direction === direction)
+      const level = ownLevel(levelsOf(rows, direction), caller, scope)
+      await applyMode(app, db, caller, scope, level, direction, wanted.mode)
       const values = new Map(
         wanted.rules.map(({ type, value }, index) => {
           const normal = requireValue(value, `/${direction}/rules/${index}/value`)
           return [`${type} ${normal}`, { type, value: normal, direction }]
         }),
       )
-      for (const row of before) {
+      for (const row of level.rules) {
         if (!values.delete(`${row.type} ${row.value}`)) await dropRule(app, db, caller, scope, row)
-        else if (isAdoptable(caller, row)) await adoptPolicyRule(db, row.id)
       }
-      for (const rule of values.values()) await makeRule(app, db, caller, scope, rows, rule)
+      for (const rule of values.values()) await makeRule(app, db, caller, scope, rule)
     }
-    return present(scope, await readScope(db, scope))
+    return present(scope, caller, await readScope(db, scope))
   })
 }
 
-/** @throws Problem as `requireScope`; `invalid_request` for `inherit` of the account; `forbidden` to a pod key that would loosen, or
- * change what the account has set */
+/** @throws Problem as `requireScope`; `invalid_request` for `inherit` of the account */
 export async function changePolicyMode(
   app: App,
   caller: Caller,
@@ -137,18 +129,13 @@ export async function changePolicyMode(
 ): Promise<Policy> {
   return app.store.write(async db => {
     const scope = await requireScope(db, caller, named)
-    const rows = await readScope(db, scope)
-    await applyMode(app, db, caller, scope, rows, direction, mode)
-    return present(scope, await readScope(db, scope))
+    const level = ownLevel(levelsOf(await readScope(db, scope), direction), caller, scope)
+    await applyMode(app, db, caller, scope, level, direction, mode)
+    return present(scope, caller, await readScope(db, scope))
   })
 }
 
-/** Whether the account says again what a pod key has set: from then on it is the account's, and not the pod key's to take away. */
-function isAdoptable(caller: Caller, row: PolicyRuleRow): boolean {
-  return caller.podId === null && row.isTenants === 1
-}
-
-/** @throws Problem as `requireScope`; `invalid_request`, `rule_exists`, `rule_limit_reached`; `forbidden` to a pod key that would loosen */
+/** @throws Problem as `requireScope`; `invalid_request`, `rule_exists`, `rule_limit_reached` */
 export async function addPolicyRule(
   app: App,
   caller: Caller,
@@ -158,24 +145,18 @@ export async function addPolicyRule(
   const value = requireValue(request.value, '/value')
   return app.store.write(async db => {
     const scope = await requireScope(db, caller, named)
-    const rows = await readScope(db, scope)
     const { type, direction } = request
-    const own = rows.rules.filter(row => row.scope === scopeName(scope) && row.direction === direction)
-    const there = own.find(row => row.type === type && row.value === value)
-    if (there && !isAdoptable(caller, there)) throw new Problem('rule_exists')
-    if (there) {
-      await adoptPolicyRule(db, there.id)
-      return presentRule(there)
-    }
-    if (own.length >= limits.policyRules) throw new Problem('rule_limit_reached')
-    return presentRule(await makeRule(app, db, caller, scope, rows, { type, value, direction }))
+    const { rules } = ownLevel(levelsOf(await readScope(db, scope), direction), caller, scope)
+    if (rules.some(row => row.type === type && row.value === value)) throw new Problem('rule_exists')
+    if (rules.length >= limits.policyRules) throw new Problem('rule_limit_reached')
+    return presentRule(await makeRule(app, db, caller, scope, { type, value, direction }))
   })
 }
 
 /**
  * Deletes a rule: of the scope that is named or, when none is, of any that the caller manages.
- * @throws Problem as `requireScope`; `not_found`; `inherited_rule` for one of a wider scope; `forbidden` to a pod key for one
- * that the account made
+ * @throws Problem as `requireScope`; `not_found`; `inherited_rule` for one of a wider scope, or one that an account key made
+ * if a pod key asks
  */
 export async function deleteRule(app: App, caller: Caller, named: NamedScope, id: string): Promise<void> {
   await app.store.write(async db => {
@@ -192,6 +173,7 @@ export async function deleteRule(app: App, caller: Caller, named: NamedScope, id
     if (scope.inboxId !== null && !reachesInbox(caller, { id: scope.inboxId, podId: scope.podId ?? '' })) {
       throw noSuchRule()
     }
+    if (caller.podId !== null && row.setBy === 'account') throw new Problem('inherited_rule')
     await dropRule(app, db, caller, scope, row)
   })
 }
@@ -242,22 +224,15 @@ async function applyMode(
   db: WriteDb,
   caller: Caller,
   scope: Scope,
-  rows: ScopeRows,
+  before: LevelRows,
   direction: PolicyDirection,
   mode: PolicyMode,
 ): Promise<void> {
   if (mode === 'inherit' && scope.podId === null) {
     throw invalidRequest('body/mode', 'must be none or allowlist: the account has nothing to inherit from')
   }
-  const chain = chainOf(rows, direction)
-  const isTenants = caller.podId === null ? 0 : 1
-  const own = rows.modes.find(row => row.scope === scopeName(scope) && row.direction === direction)
-  const before = own?.mode ?? defaultMode(scopeName(scope))
-  // What the account has set stays the account's when a pod key says the same.
-  if (before === mode && (own?.isTenants ?? 0) <= isTenants) return
-  if (own) requireOwn(caller, own)
-  requireModeWithin(caller, chain.slice(0, -1), mode)
-  await setPolicyMode(db, { scope: scopeName(scope), direction, mode, isTenants })
+  if (before.mode === mode) return
+  await setPolicyMode(db, { scope: before.scope, setBy: before.setBy, direction, mode })
   await recordPolicyAudit(app, db, scope, { action: 'mode_changed', direction, mode, keyId: caller.keyId })
 }
 
@@ -266,19 +241,16 @@ async function makeRule(
   db: WriteDb,
   caller: Caller,
   scope: Scope,
-  rows: ScopeRows,
-  rule: PolicyRuleCreation,
+  { type, value, direction }: PolicyRuleCreation,
 ): Promise<PolicyRuleRow> {
-  requireRuleWithin(caller, chainOf(rows, rule.direction).slice(0, -1), rule)
-  const { type, value, direction } = rule
   const row: PolicyRuleRow = {
     id: app.ids.next(),
     scope: scopeName(scope),
+    setBy: writerOf(caller),
     direction,
     type,
     value,
     createdAt: app.clock.now().toISOString(),
-    isTenants: caller.podId === null ? 0 : 1,
   }
   await insertPolicyRule(db, row)
   const told = { direction, type, value, ruleId: row.id, keyId: caller.keyId }
@@ -293,7 +265,6 @@ async function dropRule(
   scope: Scope,
   row: PolicyRuleRow,
 ): Promise<void> {
-  requireOwn(caller, row)
   await deletePolicyRule(db, row.id)
   const { type, value, id: ruleId, direction } = presentRule(row)
   const told = { direction, type, value, ruleId, keyId: caller.keyId }

@@ -1,12 +1,12 @@
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Scope } from '../../base/scope.ts'
-import type { PolicyDirection, PolicyMode, RuleType } from '../../model/policy.ts'
+import type { PolicyDirection, PolicyMode } from '../../model/policy.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listPolicyModes, listPolicyRules } from '../../store/policy.ts'
-import type { PolicyModeRow, PolicyRuleRow } from '../../store/tables.ts'
+import type { PolicyModeRow, PolicyRuleRow, PolicyWriter } from '../../store/tables.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getPodRow } from '../app/reach.ts'
-import type { PolicyChain } from './decision.ts'
+import type { PolicyLevel, Rule } from './decision.ts'
 
 export const accountScope = 'account'
 
@@ -46,7 +46,7 @@ export async function requireScope(
   return { podId: null, inboxId: null }
 }
 
-/** All that is set from the account to a scope. */
+/** All modes and rules from the account to a scope. */
 export interface ScopeRows {
   readonly names: readonly string[]
   readonly modes: readonly PolicyModeRow[]
@@ -58,33 +58,31 @@ export async function readScope(db: Db, scope: Scope): Promise<ScopeRows> {
   return { names, modes: await listPolicyModes(db, names), rules: await listPolicyRules(db, names) }
 }
 
-/** The chain of one direction that these rows make. */
-export function chainOf({ names, modes, rules }: ScopeRows, direction: PolicyDirection): PolicyChain {
-  return names.flatMap(name => {
-    const mode = modes.find(row => row.scope === name && row.direction === direction)
-    const own = rules
-      .filter(row => row.scope === name && row.direction === direction)
-      .map(({ id, type, value, isTenants }) => ({
-        id,
-        type: type as RuleType,
-        value,
-        isTenants: isTenants === 1,
-      }))
-    const accounts = { mode: modeOf(name, mode, false), rules: own.filter(rule => !rule.isTenants) }
-    // The account's own rules are its alone.
-    if (name === accountScope) return [accounts]
-    const tenants = { mode: modeOf(name, mode, true), rules: own.filter(rule => rule.isTenants) }
-    return [accounts, { ...tenants, isTenants: true }]
+/** A level, and which rows belong to it. */
+export interface LevelRows extends PolicyLevel {
+  readonly scope: string
+  readonly setBy: PolicyWriter
+  readonly rules: readonly (Rule & PolicyRuleRow)[]
+}
+
+/** The levels of one direction: the account, then the pod and the inbox, each as account keys and as pod keys set it. */
+export function levelsOf({ names, modes, rules }: ScopeRows, direction: PolicyDirection): LevelRows[] {
+  return names.flatMap(scope => {
+    const writers: readonly PolicyWriter[] = scope === accountScope ? ['account'] : ['account', 'pod']
+    return writers.map(setBy => {
+      const isOf = (row: { scope: string; direction: string; setBy: string }) =>
+        row.scope === scope && row.direction === direction && row.setBy === setBy
+      return {
+        scope,
+        setBy,
+        mode: (modes.find(isOf)?.mode ?? defaultMode(scope)) as PolicyMode,
+        rules: rules.filter(isOf) as (Rule & PolicyRuleRow)[],
+      }
+    })
   })
 }
 
-/** The mode of a scope where none was set. */
-export function defaultMode(name: string): PolicyMode {
-  return name === accountScope ? 'none' : 'inherit'
-}
-
-function modeOf(name: string, row: PolicyModeRow | undefined, isTenants: boolean): PolicyMode {
-  if (!row || (row.isTenants === 1) !== isTenants) return defaultMode(name)
-  // A tenant's `none` takes nothing away from a list that is set around it, now or later.
-  return isTenants && row.mode === 'none' ? 'inherit' : (row.mode as PolicyMode)
+/** The mode of a level where none was set. */
+function defaultMode(scope: string): PolicyMode {
+  return scope === accountScope ? 'none' : 'inherit'
 }
