@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createRequire, isBuiltin } from 'node:module'
+import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parse, type Token, tokTypes } from 'acorn'
 import standalone from 'ajv/dist/standalone/index.js'
@@ -55,41 +55,20 @@ const namesOfCommonJs: Plugin = {
 }
 
 /**
- * An import of a module of Node makes a namespace of all that it exports, and so loads what only some of it needs: undici for node:http
- * (40 ms, 16 MB), worker threads for node:util. This way of asking takes what is used.
+ * A static import of node:http makes a namespace of all that it exports, and so loads undici (40 ms, 16 MB). Asked for like
+ * this, Node loads only what is used.
  */
-const builtinWhenUsed = (which: RegExp, contentsOf: (name: string) => string): Plugin => ({
-  name: 'builtin when used',
+const httpWhenUsed: Plugin = {
+  name: 'http when used',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: which }, ({ kind, path, importer }) => {
-      if (kind !== 'import-statement' || !isBuiltin(path)) return undefined
-      // Of a library one by itself: it stands where the library does, which may be in every call.
-      const suffix = importer.includes('/node_modules/') ? '?of-library' : ''
-      return { path: path.replace('node:', ''), namespace: 'builtin', suffix }
-    })
+    onResolve({ filter: /^(node:)?https?$/ }, ({ kind, path }) =>
+      kind === 'import-statement' ? { path: path.replace('node:', ''), namespace: 'builtin' } : undefined,
+    )
     onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
-      contents: contentsOf(path),
+      contents: `module.exports = process.getBuiltinModule('node:${path}')`,
       loader: 'js',
     }))
   },
-})
-
-const wholeBuiltin = (name: string) => `module.exports = process.getBuiltinModule('node:${name}')`
-
-/** Of each name what is used of it, and as a whole when something of it is asked for first: a call of mailboxctl needs little of what its modules name. */
-function usedOfBuiltin(name: string): string {
-  const whole: unknown = process.getBuiltinModule(name)
-  // What is a class itself, and process with its methods, is loaded by Node anyway.
-  const isLate = typeof whole === 'object' && name !== 'process'
-  const names = Object.keys(whole ?? {}).filter(one => /^[A-Za-z_$][\w$]*$/.test(one) && one !== 'default')
-  const getters = names.map(one => `get ${one}() { return process.getBuiltinModule('node:${name}').${one} }`)
-  return [
-    `const whole = /* @__PURE__ */ process.getBuiltinModule('node:${name}')`,
-    `export default ${isLate ? `/* @__PURE__ */ (() => ({ ${getters.join(', ')} }))()` : 'whole'}`,
-    ...names.map(
-      one => `const its_${one} = /* @__PURE__ */ (() => whole.${one})(); export { its_${one} as ${one} }`,
-    ),
-  ].join('\n')
 }
 
 /**
@@ -155,95 +134,16 @@ function threadEntries(): string[] {
   return [...new Set(named.map(([, name]) => `lib/${name}.ts`))]
 }
 
-const ofHttp = builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin)
+const plugins = [namesOfCommonJs, httpWhenUsed, madeHere]
 
 /**
- * What mailboxctl loads when a call asks for it (`import('./rows.ts')`), in groups that are loaded together: what is in the first group that its
- * path fits. Each file that a call loads takes it about a millisecond, and each megabyte about 20.
- */
-const groups = [
-  ['rows', /\/cli\/(rows|key|queue|status|node)\.ts$/],
-  ['words', /\/cli\/(inbox|message|message-log|event|operations\/commands)\.ts$/],
-  ['checks', /\/cli\/(domain|suppression|verify|config)\.ts$/],
-  [
-    'lists',
-    /\/cli\/operations\/|\/api\/(validate|pods|inboxes|messages|threads|events)\.ts$|\/core\/account\/suspension\.ts$/,
-  ],
-  // Completions are large, and need nothing else.
-  ['rest', /(?<!\/cli\/completions?)\.ts$/],
-] as const
-
-const groupOf = (path: string) => groups.find(([, paths]) => paths.test(path))?.[0]
-
-/** What a file of lib asks for only when it is needed, by the name that it gives it. */
-const askedFor = /\bimport\('(\.[^']+)'\)/g
-
-/** Makes of all that is asked for in one group one entry, of which each begins when it is asked for: what every entry shares with others is a file more. */
-const inGroups: Plugin = {
-  name: 'in groups',
-  setup({ onResolve, onLoad }) {
-    onLoad({ filter: /\/lib\/.*\.ts$/ }, ({ path }) => {
-      const contents = readFileSync(path, 'utf8').replace(askedFor, (asked, name: string) => {
-        const file = resolve(path, '..', name)
-        const group = groupOf(file)
-        return group === undefined
-          ? asked
-          : `import(${JSON.stringify(`group-${group}`)}).then(({ of }) => of['${relative(root, file)}']())`
-      })
-      return { contents, loader: 'ts' }
-    })
-    onResolve({ filter: /^group-/ }, ({ path }) => ({ path, namespace: 'group' }))
-    onLoad({ filter: /.*/, namespace: 'group' }, ({ path: group }) => {
-      const files = ofMailboxctl().filter(file => `group-${groupOf(file)}` === group)
-      const each = files.map(file => `'${relative(root, file)}': () => require('${file}')`)
-      return { contents: `export const of = { ${each.join(', ')} }`, resolveDir: root }
-    })
-  },
-}
-
-/** The files that are asked for where mailboxctl could. */
-function ofMailboxctl(): string[] {
-  const sources = globSync('lib/{base,api,blob,cli,core,courier,mail,store,tls}/**/*.ts', { cwd: root })
-  const asked = sources.flatMap(source => {
-    const text = readFileSync(join(root, source), 'utf8')
-    return [...text.matchAll(askedFor)].map(([, name]) => resolve(root, source, '..', name!))
-  })
-  return [...new Set(asked)]
-}
-
-/** better-sqlite3 without its binary, of which Node would look for each of ten small files. */
-const sqliteInside: Plugin = {
-  name: 'SQLite inside',
-  setup({ onLoad }) {
-    onLoad({ filter: /\/better-sqlite3\/lib\/binding\.js$/ }, ({ path }) => {
-      const itsDirectory = `process.getBuiltinModule('node:module').createRequire(__filename).resolve('better-sqlite3')`
-      const text = readFileSync(path, 'utf8')
-      const contents = text.replaceAll('path.join(__dirname,', `path.join(${itsDirectory}, '..',`)
-      if (contents.includes('(__dirname'))
-        throw new Error('better-sqlite3 looks for its binary in another way than it did')
-      return { contents }
-    })
-  },
-}
-
-/**
- * What begins: the daemon, the files that its worker threads begin with, and mailboxctl. What is common to several entries of one bundle is cut
- * into many files, and each takes a millisecond of a start; the threads have theirs in common, for with a bundle each they were 4 MB more.
+ * The daemon, the entries of its worker threads, and mailboxctl are bundled apart: several entries of one bundle share many small
+ * files, and each file adds about a millisecond to a start.
  */
 const programs: readonly BuildOptions[] = [
-  { entryPoints: ['bin/mailboxd.ts'], external, plugins: [namesOfCommonJs, ofHttp, madeHere] },
-  { entryPoints: threadEntries(), external, plugins: [namesOfCommonJs, ofHttp, madeHere] },
-  {
-    entryPoints: ['bin/mailboxctl.ts'],
-    external: external.filter(name => name !== 'better-sqlite3'),
-    plugins: [
-      madeHere,
-      inGroups,
-      sqliteInside,
-      namesOfCommonJs,
-      builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin),
-    ],
-  },
+  { entryPoints: ['bin/mailboxd.ts'], external, plugins },
+  { entryPoints: threadEntries(), external, plugins },
+  { entryPoints: ['bin/mailboxctl.ts'], external, plugins },
 ]
 
 async function buildProgram(program: BuildOptions): Promise<string[]> {
