@@ -798,15 +798,15 @@ export const limits = {
   answerBytesPerTimeout: 64 * 1024,
   answersBytes: 256 * 1024 * 1024,
   answersWatchMs: 500,
-  /**
-   * What a large answer is taken to need before it is made, and what the large answers take that are being made or are not read yet, of one key (or of one address, without a key) and
-   * of one pod; all together take `answersBytes`. Who has no room waits for it in his turn: so long for his own, and as
-   * long again for that of all, for which the oldest answer is cut off.
-   */
+  /** What a large answer is assumed to need before it is made. */
   largeAnswerBytes: 4 * 1024 * 1024,
-  answersBytesPerKey: 64 * 1024 * 1024,
-  answersBytesPerPod: 128 * 1024 * 1024,
-  answerRoomMs: 10_000,
+  /**
+   * The memory of request bodies, large answers and replayed events: of all together, and of one key (or of one address without a key). How
+   * long an answer waits for memory of its key, and as long again for that of all, for which the oldest answer is cut off.
+   */
+  httpBytes: 512 * 1024 * 1024,
+  httpBytesPerKey: 128 * 1024 * 1024,
+  httpBytesWaitMs: 10_000,
   /** Requests that may wait on one connection until the answers before them have left; one more ends it. */
   pipelinedRequests: 250,
   /** How long a connection over the limits may take to ask and to get the refusal as its answer. */
@@ -816,12 +816,7 @@ export const limits = {
   lingerMs: 30_000,
   /** How often the time limits of requests are looked at. */
   requestsWatchMs: 1_000,
-  /**
-   * The bodies of the requests under way: of all together, of which several of one pod take as much as they leave free, and of those of
-   * one key. What a body that takes some of it must bring, and in which time: who is slower holds it from others.
-   */
-  bodiesBytes: 256 * 1024 * 1024,
-  bodiesBytesPerKey: 128 * 1024 * 1024,
+  /** What a body that holds memory must bring, and in which time: a slower one keeps it from others. */
   bodyLeastBytes: 64 * 1024,
   bodyLeastMs: 10_000,
   /** /metrics: how far what waits is counted, how long an answer is given again, how long one who asks may take, and how many there are. */

@@ -112,8 +112,10 @@ export const measures = {
     'operation',
   ),
   http_problems_total: counter('Requests that were refused, by error code.', 'error'),
-  http_answers_refused_total: counter('Large answers that had no room, because others were not read yet.'),
-  http_answers_bytes: gauge('Bytes of large answers that are being made or are not read yet.'),
+  http_answers_refused_total: counter(
+    'Large answers refused for lack of memory, because others were not read yet.',
+  ),
+  http_memory_bytes: gauge('Bytes that request bodies and large answers hold until they are read.'),
   http_connections: gauge('Connections to the HTTP door that are open.'),
   event_streams: gauge('Streams of events that are open.'),
   waits: gauge('Requests that wait for mail.'),

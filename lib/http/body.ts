@@ -5,8 +5,7 @@ import type { Operation } from '../api/operation.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import { createPace } from '../base/turns.ts'
 import { decodeJsonBase64 } from './base64.ts'
-import type { BodyShare } from './body-room.ts'
-import { readBytes } from './bytes.ts'
+import { type BodyBounds, readBytes } from './bytes.ts'
 import { Contents } from './contents.ts'
 import { readForm } from './form.ts'
 import { scanJson } from './json-scan.ts'
@@ -22,20 +21,20 @@ export interface RequestBody {
   readonly isSmall: boolean
 }
 
-export type ReadBody = (context: Context, share: BodyShare) => Promise<RequestBody>
+export type ReadBody = (context: Context, bounds: BodyBounds) => Promise<RequestBody>
 
 /**
  * Reads the body as it is declared: JSON, or a form where that is taken too.
- * @throws (the reader) Problem `payload_too_large`, `invalid_request`, `unsupported_media_type`; as `BodyShare.take`
+ * @throws (the reader) Problem `payload_too_large`, `invalid_request`, `unsupported_media_type`; as `MemoryHold.grow`
  */
 export function bodyReader(one: Operation & { readonly body: TObject }): ReadBody {
   const { formBytes, bodyBytes = bytesUnlessSaid } = one
   // What may come as a form has attachments.
   const readJson = jsonReader(bodyBytes, formBytes !== undefined)
   if (formBytes === undefined) return readJson
-  return async (context, share) => {
-    if (!context.is('multipart/form-data')) return readJson(context, share)
-    const bytes = await readBytes(context.req, formBytes, share)
+  return async (context, bounds) => {
+    if (!context.is('multipart/form-data')) return readJson(context, bounds)
+    const bytes = await readBytes(context.req, formBytes, bounds)
     const contents = new Contents()
     const value = await readForm(bytes, context.get('content-type'), one.body, contents)
     return { value, contents, isSmall: bytes.length <= bytesUnlessSaid }
@@ -43,9 +42,9 @@ export function bodyReader(one: Operation & { readonly body: TObject }): ReadBod
 }
 
 function jsonReader(bytes: number, takesContents: boolean): ReadBody {
-  return async (context, share) => {
+  return async (context, bounds) => {
     requireJson(context)
-    const body = await readBytes(context.req, bytes, share)
+    const body = await readBytes(context.req, bytes, bounds)
     if (body.length === 0) throw invalidRequest('', 'A body is required; {} where nothing is to be said')
     const contents = new Contents()
     const { value, length } = await parse(body, takesContents, contents)

@@ -3,7 +3,8 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import { createPace } from '../base/turns.ts'
-import type { BodyShare } from './body-room.ts'
+import type { WatchBody } from './body-pace.ts'
+import type { MemoryHold } from './memory.ts'
 
 /** What unfolds a body that comes with such a Content-Encoding (RFC 9110 §8.4.1). */
 const unfolders = new Map([
@@ -17,12 +18,22 @@ const firstBytes = 64 * 1024
 const blockBytes = limits.sliceBytes
 const nothing = Buffer.alloc(0)
 
+/** What a body may hold, and how fast it must arrive once it holds more than its first block. */
+export interface BodyBounds {
+  readonly grow: MemoryHold['grow']
+  readonly watch: WatchBody
+}
+
 /**
  * Reads the body of a request, unfolded, of at most `bytes`.
- * @throws Problem `payload_too_large`, `unsupported_media_type`, `invalid_request`; as `BodyShare.take`
+ * @throws Problem `payload_too_large`, `unsupported_media_type`, `invalid_request`; as `MemoryHold.grow`
  */
-export async function readBytes(request: IncomingMessage, bytes: number, share: BodyShare): Promise<Buffer> {
-  const { blocks, size } = await readBlocks(request, bytes, share)
+export async function readBytes(
+  request: IncomingMessage,
+  bytes: number,
+  bounds: BodyBounds,
+): Promise<Buffer> {
+  const { blocks, size } = await readBlocks(request, bytes, bounds)
   if (blocks.length === 1) return blocks[0]!.subarray(0, size)
   const pace = createPace()
   const body = Buffer.allocUnsafe(size)
@@ -40,7 +51,7 @@ interface Blocks {
   readonly size: number
 }
 
-function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): Promise<Blocks> {
+function readBlocks(request: IncomingMessage, bytes: number, bounds: BodyBounds): Promise<Blocks> {
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const unfold = unfolders.get(encoding)?.()
   if (!unfold && encoding !== 'identity') {
@@ -78,11 +89,11 @@ function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): 
       if (filled === block.length) {
         const length = Math.min(room, blockBytes)
         try {
-          share.take(room + length)
+          bounds.grow(room + length)
         } catch (error) {
           return refuse(error)
         }
-        unwatch ??= share.watch({ arrived: () => size, refuse })
+        unwatch ??= bounds.watch({ arrived: () => size, refuse })
         block = Buffer.allocUnsafe(length)
         blocks.push(block)
         room += length

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import { limits } from '../base/limits.ts'
 import type { EventSink } from '../core/app/stream.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
-import type { StreamConnection } from './replay-room.ts'
+import type { StreamConnection } from './memory.ts'
 
 /** Answers with events as they come (Server-Sent Events, HTML Living Standard §9.2) until one side ends it. */
 export async function answerFeed(

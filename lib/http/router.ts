@@ -21,16 +21,15 @@ import { type Caller, requireAccess } from '../core/app/caller.ts'
 import { requireSettled } from '../core/app/status.ts'
 import { requireRoom } from '../core/app/storage.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
-import { type AnswerRoom, type AnswerShare, answerOwners } from './answer-room.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
 import { bodyReader } from './body.ts'
-import type { BodyRoom, BodyShare } from './body-room.ts'
+import type { WatchBody } from './body-pace.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
 import { answerKeptJson, answerLargeJson, answerSharedJson } from './json.ts'
+import { type MemoryBudget, type MemoryHold, type MemoryOwner, ownerOf, streamMemory } from './memory.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
-import { createReplayRoom } from './replay-room.ts'
 import { takeOrRefuse } from './throttle.ts'
 
 export interface RouterParts {
@@ -43,10 +42,9 @@ export interface RouterParts {
   readonly perAddress: Throttle
   /** For pages that bound how often they are asked for, for each client address. */
   readonly perVisitor: Throttle
-  /** The memory for the bodies of all requests under way. */
-  readonly bodies: BodyRoom
-  /** The memory for large answers until they are read. */
-  readonly answers: AnswerRoom
+  /** The memory for the bodies of requests, and for large answers until they are read. */
+  readonly memory: MemoryBudget
+  readonly watchBody: WatchBody
   /** Called when the key of a request was accepted, before its body is read. */
   readonly noteCaller: (context: Context) => void
   /** Whom a request that names no caller is counted as. */
@@ -142,7 +140,7 @@ function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page
 
 /** Authenticates, reads, validates, does and answers, in this order: who may not ask is told so before anything is read. */
 function handlerOf(parts: RouterParts, one: Operation): Handler {
-  const { app, perKey, bodies } = parts
+  const { app, perKey, memory, watchBody } = parts
   const readBody = one.body && bodyReader({ ...one, body: one.body })
   const validateBody = one.body && compileValidator(one.body, 'body')
   const { query: querySchema = noQuery, access, success } = one
@@ -172,8 +170,12 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
 
   async function bodyOf(request: Asking, token: string | undefined): Promise<Record<string, unknown>> {
     if (!readBody || !validateBody) return {}
-    request.share = bodies.enter(request.caller)
-    const { value, contents, isSmall } = await readBody(request.context, request.share)
+    const hold = memory.open(ownerOfRequest(request))
+    request.body = hold
+    const { value, contents, isSmall } = await readBody(request.context, {
+      grow: hold.grow,
+      watch: watchBody,
+    })
     // A body may take long to come, and the key be revoked meanwhile.
     if (request.caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')
     const others = function* (given: Given) {
@@ -183,15 +185,19 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     return validateBody(value, { allFaults: isSmall, others })
   }
 
-  /** Room for the answer until it was read, or its connection is over. */
-  function enterAnswers({ context, caller }: Asking, bytes: number): Promise<AnswerShare> {
+  function ownerOfRequest({ context, caller }: Asking): MemoryOwner {
+    return ownerOf(caller, parts.clientAddress(context))
+  }
+
+  /** Holds memory for the answer until it was read, or its connection is over. */
+  async function holdAnswer(request: Asking, bytes: number): Promise<MemoryHold> {
+    const { context } = request
     const { res } = context
-    return parts.answers.enter(bytes, {
-      shares: answerOwners(caller, parts.clientAddress(context)),
-      signal: () => signalOf(context, parts.stopping),
-      cut: () => res.destroy(),
-      whenOver: leave => (res.closed ? leave() : void res.once('close', leave)),
-    })
+    const hold = memory.open(ownerOfRequest(request), () => res.destroy())
+    await hold.enter(bytes, () => signalOf(context, parts.stopping))
+    if (res.closed) hold.leave()
+    else res.once('close', () => hold.leave())
+    return hold
   }
 
   /** What an operation answers, with yes or with no, once all that it has read is on the disk. What anyone may ask shows no rows. */
@@ -209,7 +215,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if (caller) parts.noteCaller(context)
     if (takesRoom(one)) requireRoom(app.storage.shared)
     const body = await bodyOf(request, token)
-    const room = one.answerBytes === undefined ? undefined : await enterAnswers(request, one.answerBytes)
+    const held = one.answerBytes === undefined ? undefined : await holdAnswer(request, one.answerBytes)
     const given = await shown(async () =>
       one.handle({
         app,
@@ -226,28 +232,27 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     const answer = given instanceof Repeated ? given.answer : given
     context.status = given instanceof Repeated ? 200 : success.status
     if ('download' in success) {
-      room?.become((answer as Download).heldBytes ?? 0)
+      held?.become((answer as Download).heldBytes ?? 0)
       answerDownload(context, answer as Download)
     } else if ('feed' in success) {
-      const shares = answerOwners(caller, parts.clientAddress(context))
       await answerFeed(context, success.feed, answer as EventFeed, connection =>
-        createReplayRoom(parts.answers, shares, connection),
+        streamMemory(memory, ownerOfRequest(request), connection),
       )
     } else if (success.status === 204) context.body = null
     else if (one.isAnswerKept) await answerKeptJson(context, answer as object)
     else if (one.isAnswerShared) {
       // Nothing is held for who waits; one that was answered by now holds what nobody was given before.
       const bytes = await answerSharedJson(context, answer as object)
-      if (bytes > limits.unpacedBytes) await enterAnswers(request, bytes)
+      if (bytes > limits.unpacedBytes) await holdAnswer(request, bytes)
     } else {
       const bytes = await answerLargeJson(context, answer)
-      room?.become(bytes)
+      held?.become(bytes)
     }
   }
 
   return async context => {
     context.state.operation = one.id
-    const request: Asking = { context, caller: undefined, share: undefined }
+    const request: Asking = { context, caller: undefined, body: undefined }
     try {
       await handle(request)
     } catch (error) {
@@ -257,7 +262,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       }
       throw error
     } finally {
-      request.share?.leave()
+      request.body?.leave()
     }
   }
 }
@@ -275,11 +280,11 @@ function answerRedirect(context: Context, { url }: Redirect): void {
   context.body = ''
 }
 
-/** A request, who asks once that is known, and what its body takes. */
+/** A request, its caller once that is known, and the memory of its body. */
 interface Asking {
   readonly context: RouterContext
   caller: Caller | undefined
-  share: BodyShare | undefined
+  body: MemoryHold | undefined
 }
 
 function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSignal {

@@ -8,13 +8,13 @@ import { createNetworkSet, networkOf } from '../base/network.ts'
 import { createThrottles, type Throttles } from '../core/account/throttles.ts'
 import type { App } from '../core/app/app.ts'
 import { httpTimes } from '../core/app/http-times.ts'
-import { createAnswerRoom } from './answer-room.ts'
-import { createBodyRoom } from './body-room.ts'
+import { createBodyWatch } from './body-pace.ts'
 import { createClientAddress } from './client-address.ts'
 import { createConnections, openPerPlace } from './connections.ts'
 import { allowOrigins, originHeaders } from './cors.ts'
 import { isMoreThanLinger, lingerAfter } from './linger.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
+import { createMemoryBudget } from './memory.ts'
 import { pages } from './pages.ts'
 import { oneAtATime } from './pipeline.ts'
 import { answerProblems } from './problems.ts'
@@ -25,8 +25,8 @@ import { createWebSocketDoor } from './websocket.ts'
 export interface HttpDoor {
   /** How many connections are open. */
   count(): number
-  /** What large answers hold that are being made or not read yet, in bytes. */
-  heldByAnswers(): number
+  /** The bytes that request bodies and large answers hold: those being read, made, or not read by the client yet. */
+  heldBytes(): number
   listen(host: string, port: number): Promise<AddressInfo>
   /** Takes a socket that listens already, by its descriptor. */
   adopt(descriptor: number): Promise<AddressInfo>
@@ -77,8 +77,9 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
   koa.use(allowOrigins(http.cors_origins))
   koa.use(answerProblems(app.log, app.meter))
   const { perKey, perAddress, perVisitor } = throttles
-  const answers = createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }, () =>
-    app.meter.count('http_answers_refused_total'),
+  const memory = createMemoryBudget(
+    { bytes: limits.httpBytes, bytesPerKey: limits.httpBytesPerKey, waitMs: limits.httpBytesWaitMs },
+    () => app.meter.count('http_answers_refused_total'),
   )
   useRoutes(koa, {
     app,
@@ -87,15 +88,15 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     perKey,
     perAddress,
     perVisitor,
-    bodies: createBodyRoom(app.clock),
-    answers,
+    memory,
+    watchBody: createBodyWatch(app.clock),
     noteCaller: ({ req }) => connections.noteCaller(req.socket),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })
   const webSockets = createWebSocketDoor({
     app,
-    answers,
+    memory,
     perKey,
     perAddress,
     clientAddress: request => networkOf(addressOf(request)),
@@ -156,7 +157,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
 
   return {
     count: () => connections.count(),
-    heldByAnswers: answers.held,
+    heldBytes: memory.held,
     listen: (host, port) => open({ host, port, ipv6Only: true }),
     adopt: descriptor => open({ fd: descriptor }),
     async stop() {

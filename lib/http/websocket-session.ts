@@ -13,8 +13,7 @@ import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
 import { listMeantInboxes, readInboxIds, readSubscription } from '../core/events/subscription.ts'
-import { type AnswerRoom, answerOwners } from './answer-room.ts'
-import { createReplayRoom, type StreamConnection } from './replay-room.ts'
+import { type MemoryBudget, ownerOf, type StreamConnection, streamMemory } from './memory.ts'
 import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
 
 const validators = {
@@ -24,7 +23,7 @@ const validators = {
 }
 
 /** A WebSocket of a caller, from its opening to its end: takes what the client says, in order, and tells it events. */
-export function serveWebSocket(app: App, answers: AnswerRoom, socket: WebSocket, caller: Caller): void {
+export function serveWebSocket(app: App, memory: MemoryBudget, socket: WebSocket, caller: Caller): void {
   const { clock, log } = app
   const about = { path: '/v1/ws', keyId: caller.keyId }
   // What breaks the protocol was answered with its close code by ws already.
@@ -44,8 +43,7 @@ export function serveWebSocket(app: App, answers: AnswerRoom, socket: WebSocket,
 
   function open(): EventReader | undefined {
     try {
-      const shares = answerOwners(caller, '')
-      const roomOf = (connection: StreamConnection) => createReplayRoom(answers, shares, connection)
+      const roomOf = (connection: StreamConnection) => streamMemory(memory, ownerOf(caller, ''), connection)
       const { reader, close } = app.stream.open(caller, createWebSocketSink(socket, clock, roomOf))
       log.debug(about, 'WebSocket opened')
       socket.once('close', code => {

@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { EventSink, StreamEnd } from '../core/app/stream.ts'
-import type { StreamConnection } from './replay-room.ts'
+import type { StreamConnection } from './memory.ts'
 
 /** Close codes (RFC 6455 §7.4): those of the protocol, and those of ours from 4000 on. */
 const closeCodes = {

@@ -6,9 +6,9 @@ import { invalidRequest, Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
-import type { AnswerRoom } from './answer-room.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
 import type { ClientAddress } from './client-address.ts'
+import type { MemoryBudget } from './memory.ts'
 import { answerOnSocket } from './socket-answer.ts'
 import { takeOrRefuse } from './throttle.ts'
 import { serveWebSocket } from './websocket-session.ts'
@@ -16,8 +16,8 @@ import { closeWebSocket, cutLater } from './websocket-sink.ts'
 
 export interface WebSocketParts {
   readonly app: App
-  /** The memory for large answers until they are read. */
-  readonly answers: AnswerRoom
+  /** The memory for events that are not read yet. */
+  readonly memory: MemoryBudget
   /** The limits of all requests: one of them is the connect, and nothing after it. */
   readonly perKey: Throttle
   readonly perAddress: Throttle
@@ -35,7 +35,7 @@ const path = '/v1/ws'
 
 export function createWebSocketDoor({
   app,
-  answers,
+  memory,
   perKey,
   perAddress,
   clientAddress,
@@ -81,7 +81,7 @@ export function createWebSocketDoor({
         app.stream.requirePlace()
         const caller = await authenticate(request)
         server.handleUpgrade(request, socket, head, socket => {
-          if (caller) serveWebSocket(app, answers, socket, caller)
+          if (caller) serveWebSocket(app, memory, socket, caller)
           else turnAway(socket)
         })
       } catch (error) {

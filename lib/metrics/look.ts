@@ -7,7 +7,7 @@ export interface Standing {
   /** `size`: how many sessions are open. */
   readonly smtp: { readonly size: number }
   /** How many connections are open, and what large answers hold, in bytes. */
-  readonly http: { count(): number; heldByAnswers(): number }
+  readonly http: { count(): number; heldBytes(): number }
   /** When the certificates in force end, in the order of the configuration. */
   certificatesEnd(): readonly Date[]
 }
@@ -17,7 +17,7 @@ export function createLook(app: App, metrics: Metrics, standing: Standing): () =
   return async () => {
     metrics.set('smtp_sessions', standing.smtp.size)
     metrics.set('http_connections', standing.http.count())
-    metrics.set('http_answers_bytes', standing.http.heldByAnswers())
+    metrics.set('http_memory_bytes', standing.http.heldBytes())
     metrics.set('event_streams', app.stream.count())
     metrics.set('waits', app.waiters.count())
     metrics.set('reading_under_way', app.mailReader.count())

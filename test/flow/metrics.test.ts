@@ -65,7 +65,7 @@ t.test('what happens is counted, and nothing of strangers or tenants stands in i
     'http_requests_total{operation="createInbox",status="201"} 2',
     'http_requests_total{operation="none",status="404"} 1',
     'smtp_sessions 0',
-    'http_answers_bytes 0',
+    'http_memory_bytes 0',
     'queue_entries{kind="delivery",state="due"} 0',
     'index_waiting 0',
   ]

@@ -5,12 +5,11 @@ import { text } from 'node:stream/consumers'
 import { mock } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
-import { createBodyRoom } from '../../lib/http/body-room.ts'
+import { createBodyWatch } from '../../lib/http/body-pace.ts'
 import { readBytes } from '../../lib/http/bytes.ts'
 import { apiOf } from '../support/api.ts'
 import { startApi } from '../support/api-app.ts'
@@ -161,54 +160,15 @@ t.test('a body in many pieces, plain and compressed', async t => {
   t.ok((await api.get('/v1/pods')).body.total > 0)
 })
 
-t.test('what the bodies under way may have of the memory, of one key and in all', async t => {
-  const room = createBodyRoom(systemClock)
-  const { bodiesBytes: all, bodiesBytesPerKey: own } = limits
-  const of = (keyId: string, podId: string | null = null) => ({ keyId, podId, inboxId: null })
-  const first = room.enter(of('a'))
-  first.take(own - 10)
-  const second = room.enter(of('a'))
-  second.take(10)
-  t.throws(() => second.take(11), { code: 'rate_limit_exceeded' })
-  second.take(10)
-  const others = ['b', 'c', 'd'].map(key => room.enter(of(key)))
-  for (const [index, other] of others.entries()) {
-    if (own * (index + 2) <= all) other.take(own)
-    else t.throws(() => other.take(own), { code: 'unavailable' })
-  }
-  for (const share of [first, second, ...others]) share.leave()
-  others[2]!.take(own)
-  second.take(own)
-  for (const share of [second, others[2]!]) share.leave()
-
-  // However many keys a pod has, it leaves as much to others as it takes; so does the next, and who has nothing yet finds room.
-  const ofPod = (podId: string) =>
-    Array.from({ length: 5 }, (_, key) => room.enter(of(`${podId}${key}`, podId)))
-  const pods = ['first', 'second', 'third'].map(ofPod)
-  for (const share of pods[0]!.slice(0, 4)) share.take(all / 8)
-  t.throws(() => pods[0]![4]!.take(1), { code: 'rate_limit_exceeded' })
-  for (const share of pods[1]!.slice(0, 2)) share.take(all / 8)
-  t.throws(() => pods[1]![2]!.take(1), { code: 'rate_limit_exceeded' })
-  pods[2]![0]!.take(all / 8)
-  t.throws(() => pods[2]![1]!.take(all / 8), { code: 'rate_limit_exceeded' })
-  pods[2]![0]!.take(all / 4)
-  t.throws(() => room.enter(undefined).take(1), { code: 'unavailable' })
-  for (const share of pods[0]!) share.leave()
-  pods[2]![1]!.take(1)
-  for (const share of pods.flat()) share.leave()
-  room.enter(undefined).take(own)
-})
-
 t.test('a body that holds room must come on', async t => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   let seconds = 0
-  const room = createBodyRoom({ monotonicMs: () => seconds * 1000 })
-  const share = room.enter(undefined)
+  const watchBody = createBodyWatch({ monotonicMs: () => seconds * 1000 })
   const refused: string[] = []
   /** One that brings so many bytes in each second. */
   const watch = (name: string, perSecond: number) => {
-    const end = share.watch({
+    const end = watchBody({
       arrived: () => 300_000 + seconds * perSecond,
       refuse(problem) {
         refused.push(`${name} after ${seconds} s: ${problem.code}`)
@@ -260,26 +220,25 @@ t.test('who holds room with a body that hardly comes is told so, and has it no m
 t.test('a body takes its share as it grows, and is refused where there is none', async t => {
   const body = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 251))
   const sizes: number[] = []
-  const shares = [
-    { take: (bytes: number) => void sizes.push(bytes), watch: () => () => {}, leave() {} },
+  const bounds = [
+    { grow: (bytes: number) => void sizes.push(bytes), watch: () => () => {} },
     {
-      take() {
+      grow() {
         throw new Problem('unavailable')
       },
       watch: () => () => {},
-      leave() {},
     },
   ]
   const results: Promise<Buffer>[] = []
   const server = createServer((request, response) => {
-    const read = readBytes(request, 4 * megabyte, shares[results.length]!)
+    const read = readBytes(request, 4 * megabyte, bounds[results.length]!)
     results.push(read)
     read.catch(() => {}).finally(() => response.end())
   })
   t.teardown(() => server.close())
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
-  for (const _share of shares) {
+  for (const _bound of bounds) {
     await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body })
   }
   t.ok((await results[0]!).equals(body))
@@ -293,11 +252,11 @@ t.test('a body takes its share as it grows, and is refused where there is none',
 
 t.test('a body ends at its bound, whoever says or does not say how long it is', async t => {
   const most = 100_000
-  const share = { take() {}, watch: () => () => {}, leave() {} }
+  const bounds = { grow() {}, watch: () => () => {} }
   const answers: string[] = []
   const server = createServer((request, response) => {
     // A promise: what is not taken at all is refused before anything is read.
-    const read = (async () => readBytes(request, most, share))()
+    const read = (async () => readBytes(request, most, bounds))()
     read
       .then(
         body => answers.push(`${body.length}`),

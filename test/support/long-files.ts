@@ -128,7 +128,7 @@ export const longFiles: readonly string[] = [
   'fuzz/name-servers',
   'fuzz/requests',
   'fuzz/webhook-receivers',
-  'http/answer-room-left',
+  'http/memory-left',
   'http/body',
   'http/connections',
   'http/docs',

@@ -109,7 +109,7 @@ t.test('however a client goes away, what its answer held is free again', async t
       ),
     async 'while many wait for room'(socket) {
       const others: Socket[] = []
-      for (let n = 0; n < 2 * (limits.answersBytesPerKey / limits.largeAnswerBytes); n++) {
+      for (let n = 0; n < 2 * (limits.httpBytesPerKey / limits.largeAnswerBytes); n++) {
         const other = connect({ port, host: '127.0.0.1' })
         other.on('error', () => {})
         other.write(get(list))
@@ -131,13 +131,13 @@ t.test('however a client goes away, what its answer held is free again', async t
       socket.on('error', () => {})
       await once(socket, 'connect')
       await go(socket)
-      await until(`${name}: nothing is held`, () => door.heldByAnswers() === 0)
+      await until(`${name}: nothing is held`, () => door.heldBytes() === 0)
       // What is made for who has gone may take its room a moment later.
       await api.get(list)
-      await until(`${name}: nothing is held after another`, () => door.heldByAnswers() === 0)
+      await until(`${name}: nothing is held after another`, () => door.heldBytes() === 0)
       socket.destroy()
     }
-    t.equal(door.heldByAnswers(), 0, name)
+    t.equal(door.heldBytes(), 0, name)
   }
   t.strictSame(faults, [])
 })

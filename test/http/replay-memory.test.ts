@@ -5,8 +5,7 @@ import { limits } from '../../lib/base/limits.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import type { EventSink, StreamEnd } from '../../lib/core/app/stream.ts'
-import { createAnswerRoom } from '../../lib/http/answer-room.ts'
-import { createReplayRoom } from '../../lib/http/replay-room.ts'
+import { createMemoryBudget, streamMemory } from '../../lib/http/memory.ts'
 import { leaveEvent } from '../../lib/store/events.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { takesAll } from '../support/event-sink.ts'
@@ -108,14 +107,18 @@ t.test('a stream for which there is no room is ended, and its client comes again
 })
 
 t.test('who goes away while he waits for room takes none, and is no fault', async t => {
-  const answers = createAnswerRoom({ mostBytes: 10, waitMs: 60_000 })
+  const memory = createMemoryBudget({ bytes: 10, bytesPerKey: 10, waitMs: 60_000 })
   const connection = () => {
     const over = new EventEmitter()
-    const enter = createReplayRoom(answers, [{ name: 'key k', mostBytes: 10 }], {
-      isOver: false,
-      onceOver: listener => void over.once('close', listener),
-      cut() {},
-    })
+    const enter = streamMemory(
+      memory,
+      { key: 'k', pod: undefined },
+      {
+        isOver: false,
+        onceOver: listener => void over.once('close', listener),
+        cut() {},
+      },
+    )
     return { enter, end: () => over.emit('close') }
   }
   const [first, second] = [connection(), connection()]
@@ -123,12 +126,12 @@ t.test('who goes away while he waits for room takes none, and is no fault', asyn
   const waiting = t.rejects(second.enter(5), Problem)
   second.end()
   await waiting
-  t.equal(answers.held(), 10)
+  t.equal(memory.held(), 10)
   first.end()
-  t.equal(answers.held(), 0)
+  t.equal(memory.held(), 0)
   room.leave()
   room.become(10)
-  t.equal(answers.held(), 0, 'nor after its end')
+  t.equal(memory.held(), 0, 'nor after its end')
 })
 
 t.test(
@@ -162,10 +165,10 @@ t.test(
       socket.write(masked(JSON.stringify({ type: 'subscribe', last_event_id: cursor!.id })))
     }
     const most = limits.streamBufferBytes + limits.eventBytes
-    await until('all wait for their readers', () => door.heldByAnswers() >= 3 * limits.eventBytes)
-    t.ok(door.heldByAnswers() <= 6 * most, `${door.heldByAnswers()} bytes`)
+    await until('all wait for their readers', () => door.heldBytes() >= 3 * limits.eventBytes)
+    t.ok(door.heldBytes() <= 6 * most, `${door.heldBytes()} bytes`)
     for (const socket of sockets) socket.resetAndDestroy()
-    await until('nothing is held', () => door.heldByAnswers() === 0)
+    await until('nothing is held', () => door.heldBytes() === 0)
   },
 )
 

@@ -1,0 +1,50 @@
+import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import { invalidRequest, type Problem } from '../base/problem.ts'
+
+/** A body that has not arrived completely. */
+export interface ArrivingBody {
+  /** How many bytes have arrived. */
+  arrived(): number
+  refuse(problem: Problem): void
+}
+
+/**
+ * Refuses a body that holds memory and brings less than `limits.bodyLeastBytes` in `limits.bodyLeastMs`.
+ * @returns ends it
+ */
+export type WatchBody = (body: ArrivingBody) => () => void
+
+export function createBodyWatch(clock: Pick<Clock, 'monotonicMs'>): WatchBody {
+  /** How much of each body had arrived when it was last fast enough. */
+  const watched = new Map<ArrivingBody, { bytes: number; at: number }>()
+  let timer: NodeJS.Timeout | undefined
+
+  function look(): void {
+    const now = clock.monotonicMs()
+    for (const [body, last] of watched) {
+      const bytes = body.arrived()
+      if (bytes - last.bytes >= limits.bodyLeastBytes) watched.set(body, { bytes, at: now })
+      else if (now - last.at >= limits.bodyLeastMs) body.refuse(tooSlow())
+    }
+  }
+
+  return body => {
+    watched.set(body, { bytes: body.arrived(), at: clock.monotonicMs() })
+    timer ??= setInterval(look, limits.requestsWatchMs)
+    return () => {
+      watched.delete(body)
+      if (watched.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    }
+  }
+}
+
+function tooSlow(): Problem {
+  const { bodyLeastBytes, bodyLeastMs } = limits
+  return invalidRequest(
+    'body',
+    `came too slowly, with less than ${bodyLeastBytes} bytes in ${bodyLeastMs / 1000} seconds: send it again over a faster line, or send less`,
+  )
+}
