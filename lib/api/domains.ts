@@ -22,7 +22,7 @@ export const domainOperations: readonly Operation[] = [
     tag,
     summary: 'Add a domain. Publish its records; it is checked every minute at first.',
     description:
-      'The answer has the DNS `records` to publish. Each has a `purpose`: do what is right for it, not for its type. As soon as all that are needed are found, the domain is `verified` by itself, and inboxes can be made in it.',
+      'The answer has the DNS `records` to publish, checked once for at most 5 seconds. Each has a `purpose`: do what is right for it, not for its type, and read its `problem` before you publish it. As soon as all that are needed are found, the domain is `verified` by itself, and inboxes can be made in it.',
     access: 'pod',
     body: DomainCreation,
     success: { status: 201, schema: Domain },

@@ -1,5 +1,6 @@
 import { printableLine } from '../base/control-characters.ts'
 import { zoneFile } from '../core/domains/domains.ts'
+import type { RecordToPublish } from '../core/domains/host-records.ts'
 import { isSafeToPublish } from '../core/domains/present.ts'
 import type { Domain, DomainRecord } from '../model/domain.ts'
 
@@ -9,6 +10,29 @@ export function domainReport({ records, warnings, problem }: Domain): string {
   const taken =
     problem === 'domain_taken' ? ['taken: another pod has this domain, whose records were found first'] : []
   return [...told, ...taken, ...warnings.map(({ message }) => `warning: ${message}`)].join('\n')
+}
+
+/** What to do before a record is published, if publishing it now may harm the mail of the domain; else undefined. */
+export function cautionOf(record: RecordToPublish): string | undefined {
+  if (record.purpose === 'host' || isSafeToPublish(record)) return undefined
+  const found = record.found.length === 0 ? '' : ` Found: ${record.found.map(printableLine).join(', ')}`
+  return `${record.problem}${found}`
+}
+
+/**
+ * The records as lines of a zone file. A record that may harm the mail of the domain now is a comment, below what to do first; the warnings
+ * of the domain are comments, too.
+ */
+export function zoneToPublish(
+  records: readonly RecordToPublish[],
+  warnings: Domain['warnings'] = [],
+): string {
+  const lines = records.map(record => {
+    const caution = cautionOf(record)
+    const line = zoneFile([record]).trimEnd()
+    return caution === undefined ? line : `; ${caution}\n; ${line}`
+  })
+  return [...warnings.map(({ message }) => `; ${message}`), ...lines].join('\n')
 }
 
 function describe(record: DomainRecord): string {

@@ -7,6 +7,7 @@ import {
   getDomainByName,
   holdDomain,
   listDomains,
+  lookAtDomain,
   rotateDomainKeys,
   zoneFile,
 } from '../core/domains/domains.ts'
@@ -17,7 +18,7 @@ import type { Domain } from '../model/domain.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis } from './dns.ts'
-import { domainReport } from './domain-report.ts'
+import { domainReport, zoneToPublish } from './domain-report.ts'
 import { requireNoOtherMail } from './other-mail.ts'
 import { CheckFailed, fieldsOf, Refused, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
@@ -53,7 +54,7 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
         .output()
         .say(
           { ...made, records },
-          () => `added ${made.domain}; publish these records:\n\n${zoneFile(records).trimEnd()}`,
+          () => `added ${made.domain}; publish these records:\n\n${zoneToPublish(records, made.warnings)}`,
         )
     })
 
@@ -81,10 +82,11 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     )
     .argument('[domain]')
     .action(async (name?: string) => {
-      const records = await ctl.withApp(async app =>
-        recordsToPublish(app, await getDomainByName(app, name ?? app.config.account_domain)),
-      )
-      ctl.output().say({ data: records }, () => zoneFile(records).trimEnd())
+      const { records, warnings } = await ctl.withApp(async app => {
+        const seen = await lookAtDomain(app, name ?? app.config.account_domain)
+        return { records: await recordsToPublish(app, seen), warnings: seen.warnings }
+      })
+      ctl.output().say({ data: records, warnings }, () => zoneToPublish(records, warnings))
     })
 
   domain

@@ -22,13 +22,14 @@ import { createKey, listAllKeys } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
-import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
+import { lookAtDomain } from '../core/domains/domains.ts'
 import { systemDns } from '../core/domains/existing-mail.ts'
 import { type RecordToPublish, recordsToPublish } from '../core/domains/host-records.ts'
 import { readRunning } from '../core/running.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
+import { cautionOf, zoneToPublish } from './domain-report.ts'
 import { tellFindings } from './findings.ts'
 import { asOwner, daemonUser, systemConfigPath } from './installation.ts'
 import { takenPorts } from './not-running.ts'
@@ -251,7 +252,7 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
   const inbox = rows[0] ?? (await createInbox(app, operator, { mailboxName }))
   const hasKey = (await listAllKeys(app, 1)).length > 0
   const token = hasKey ? null : (await createKey(app, operator, { account: true }, 'first key')).token
-  const records = await recordsToPublish(app, await getDomainByName(app, domain))
+  const records = await recordsToPublish(app, await lookAtDomain(app, domain))
   const isOrdering = app.config.acme.directory !== undefined
   return {
     records,
@@ -268,14 +269,17 @@ function tell(
   head: string,
   { records, inbox, token, hostname, isOrdering, findings }: Made,
 ): string {
-  const forms = records.map(({ type, name, value, priority }) =>
-    [
+  const forms = records.map(record => {
+    const { type, name, value, priority } = record
+    const caution = cautionOf(record)
+    return [
+      ...(caution === undefined ? [] : [`  first     ${caution}`]),
       `  type      ${type}`,
       `  name      ${name}`,
       `  value     ${value}`,
       ...(priority === null ? [] : [`  priority  ${priority}`]),
-    ].join('\n'),
-  )
+    ].join('\n')
+  })
   const ctl = path === systemConfigPath ? 'mailboxctl' : `mailboxctl --config ${shellWord(path)}`
   return `${head}
 inbox   ${inbox}
@@ -283,7 +287,7 @@ key     ${token ?? `there is one already; ${ctl} key create makes another`}${tok
 
 Publish these records, as lines of a zone file:
 
-${zoneFile(records).trimEnd()}
+${zoneToPublish(records)}
 
 or each in a form of your DNS provider:
 

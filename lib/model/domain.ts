@@ -57,7 +57,7 @@ export const DomainRecord = named(
     status: oneOf(recordStatuses, {
       title: 'DomainRecordStatus',
       description:
-        'As of the last check. missing: not found yet. invalid: found but wrong, as `problem` says. valid: published and right.',
+        'As of the last check. missing: not found yet, or not known because DNS did not answer (`problem` says so). invalid: found but wrong, as `problem` says. valid: published and right.',
     }),
     found: Type.Array(Type.String({ examples: ['v=DMARC1; p=none'] }), {
       description: `What stands in DNS under this name, as of the last check: an MX as priority and host. At most ${limits.recordsFound}, the first ${limits.recordFoundLength} characters of each.`,

@@ -43,7 +43,7 @@ t.test('a domain is added, published, verified and used', async t => {
     body: { domain: 'xn--bcher-kva.example', podId: null, status: 'pending', warnings: [], verifiedAt: null },
   })
   const domain: Domain = made.body
-  t.equal(domain.updatedAt, domain.createdAt)
+  t.ok(domain.updatedAt >= domain.createdAt)
   t.strictSame(
     domain.records.map(({ type, name, priority, purpose, status }) => [
       type,

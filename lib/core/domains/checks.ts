@@ -1,7 +1,7 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { checkDomain } from '../../mail/domain/check.ts'
+import { checkDomain, type DomainFindings } from '../../mail/domain/check.ts'
 import { type DomainNames, keyName } from '../../mail/domain/records.ts'
 import type { Sources } from '../../mail/domain/sources.ts'
 import { type RecordPurpose, recordPurposes } from '../../model/domain.ts'
@@ -22,6 +22,7 @@ const markMs = limits.domainCheckMs + 2_000
  * Asks DNS for the records of a domain and writes down the result, with its event.
  * @param isAsked whether somebody asked for this check: they may have published the records now, so the gaps between checks
  * begin anew
+ * @param timeoutMs how long DNS is asked
  * @returns what DNS gave no answer about, too: records by their purpose, and those of further keys by their names
  * @throws Problem `not_found` when it is gone, `domain_under_review`
  */
@@ -29,6 +30,7 @@ export async function runDomainCheck(
   app: App,
   id: string,
   isAsked: boolean,
+  timeoutMs?: number,
 ): Promise<{ row: DomainRow; unanswered: RecordPurpose[]; unansweredKeys: string[] }> {
   const started = app.clock.now()
   const startedAt = started.toISOString()
@@ -46,11 +48,7 @@ export async function runDomainCheck(
   })
   await ensureEd25519(app, id)
   const keys = await listDomainKeys(app.store.read, id)
-  const { keys: foundKeys, ...findings } = await checkDomain(namesOf(app, row, keys), {
-    dns: app.dns,
-    clock: app.clock,
-    sources: sourcesOf(app),
-  })
+  const { keys: foundKeys, ...findings } = await findRecords(app, row, keys, timeoutMs)
   const { before, after } = await app.store.write(async db => {
     const before = await requireCheckable(await findDomainById(db, id))
     const now = app.clock.now()
@@ -81,6 +79,17 @@ export async function runDomainCheck(
     .filter(({ selector }) => foundKeys.get(selector)?.status === undefined)
     .map(key => keyName(row.domain, key))
   return { row: after, unanswered, unansweredKeys }
+}
+
+/** What DNS says now about the records of a domain, asked for at most `timeoutMs`. */
+export function findRecords(
+  app: App,
+  row: DomainRow,
+  keys: readonly DomainKeyRow[],
+  timeoutMs?: number,
+): Promise<DomainFindings> {
+  const { dns, clock } = app
+  return checkDomain(namesOf(app, row, keys), { dns, clock, sources: sourcesOf(app), timeoutMs })
 }
 
 async function announce(app: App, db: Parameters<typeof recordEvent>[1], row: DomainRow): Promise<void> {

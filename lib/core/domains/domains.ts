@@ -14,9 +14,10 @@ import type { App, Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { findPodByName } from '../app/reach.ts'
 import { sealInWrite, secretOf } from '../app/secrets.ts'
-import { runDomainCheck } from './checks.ts'
-import { askForDmarc } from './host-records.ts'
+import { findRecords, runDomainCheck } from './checks.ts'
 import { ensureEd25519, rotateKeys } from './keys.ts'
+import { hasLocalName } from './local-name.ts'
+import { knownAfterCheck } from './outcome.ts'
 import { present, shown } from './present.ts'
 import { requireRegistrable } from './registrable.ts'
 import { findHolder, isAccountDomain, selector } from './usable.ts'
@@ -79,8 +80,8 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
 }
 
 /**
- * Adds a domain; it is checked from then on. DNS is asked for its DMARC policy first, in bounded time. A pod key adds to its own pod. Others may have added it, too, as long as
- * none of them is verified.
+ * Adds a domain and checks its records for the first time, for at most limits.dnsTimeoutMs, because the answer advises what to publish. A
+ * pod key adds to its own pod. Others may have added the domain, too, as long as none of them is verified.
  * @throws Problem `unregistrable_domain`, `domain_exists`, `domain_under_review`, `domain_limit_reached`; `invalid_pod`, also
  * to a pod key that names another pod
  */
@@ -88,17 +89,16 @@ export async function createDomain(app: App, caller: Caller, request: DomainCrea
   const domain = requireRegistrable(request.domain, app.config.hostname)
   // Looked up before too, since a key costs a tenth of a second of a core.
   await requireRoom(app, app.store.read, domain, await podForDomain(app.store.read, caller, request.podId))
-  const dmarc = await askForDmarc(app, domain)
-  const found = dmarc && {
-    recordStatuses: JSON.stringify({ dmarc: dmarc.status }),
-    found: JSON.stringify({ dmarc: dmarc.texts }),
-  }
-  const made = await newRow(app, domain, { ...found })
+  const made = await newRow(app, domain, {})
   const row = await app.store.write(async db => {
     const podId = await podForDomain(db, caller, request.podId)
     await requireRoom(app, db, domain, podId)
     return insertNew(app, db, { ...made, row: { ...made.row, podId } })
   })
+  if (!hasLocalName(app.config)) {
+    const checked = await runDomainCheck(app, row.id, false, limits.dnsTimeoutMs)
+    return shown(app, app.store.read, checked.row)
+  }
   await ensureEd25519(app, row.id)
   return shown(app, app.store.read, row)
 }
@@ -169,6 +169,24 @@ export async function getDomain(app: Rows, caller: Caller, id: string): Promise<
 /** A domain by its name or its id (for the operator). @throws Problem `not_found` */
 export async function getDomainByName(app: Rows, nameOrId: string): Promise<Domain> {
   return shown(app, app.store.read, await getRowByName(app, nameOrId))
+}
+
+/**
+ * Returns a domain with its records as DNS has them now; nothing is written (for the operator). DNS is asked for at most
+ * limits.dnsTimeoutMs. A record about which it gives no answer is shown as not known, whatever an earlier check found.
+ * @throws Problem `not_found`
+ */
+export async function lookAtDomain(app: App, nameOrId: string): Promise<Domain> {
+  const row = await getRowByName(app, nameOrId)
+  const keys = await listKeysOfDomains(app.store.read, [row.id])
+  if (hasLocalName(app.config)) return present(app, row, keys)
+  const findings = await findRecords(app, row, keys, limits.dnsTimeoutMs)
+  const unknown = { recordStatuses: '{}', found: '{}', warnings: '[]' }
+  const seen = keys.map(key => {
+    const { status = 'missing', found = [] } = findings.keys.get(key.selector) ?? {}
+    return { ...key, recordStatus: status, found: JSON.stringify(found) }
+  })
+  return present(app, { ...row, ...knownAfterCheck(unknown, findings, app.config.hostname) }, seen)
 }
 
 /**

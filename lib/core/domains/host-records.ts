@@ -2,22 +2,16 @@ import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { createAddressGuard, interfaceAddresses } from '../../courier/address-guard.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
-import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
-import { findDmarc } from '../../mail/domain/check.ts'
-import { bounded, orWhenUnanswered } from '../../mail/domain/find.ts'
-import { strictestDmarc } from '../../mail/domain/judgement.ts'
 import { addressRecords, dmarcRecord, type ZoneRecord } from '../../mail/domain/records.ts'
 import type { Domain } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
-import { hasLocalName } from './local-name.ts'
-import { problemOf } from './present.ts'
 
 /** Of the server's name, or of a domain. */
 export type RecordToPublish = Domain['records'][number] | (ZoneRecord & { readonly purpose: 'host' })
 
 /**
  * Returns all records to publish for a domain. The addresses of the server's name come first, if that name is below the domain or the
- * domain is the account's own. The DMARC record is left out if it would replace or weaken a policy that is published.
+ * domain is the account's own. A DMARC record of others is left out: there is nothing to publish.
  */
 export async function recordsToPublish(
   app: Pick<App, 'config' | 'dns' | 'clock'>,
@@ -27,36 +21,8 @@ export async function recordsToPublish(
   const isOfHost = domain === own || hostname === domain || hostname.endsWith(`.${domain}`)
   const ofHost = isOfHost ? await hostRecords(app) : []
   const ours = dmarcRecord(domain).value
-  const isOurs = records.some(one => one.purpose === 'dmarc' && one.status === 'valid' && one.value === ours)
-  const ofDomain = isOurs ? records : await withDmarc(app, domain, records)
+  const ofDomain = records.filter(({ purpose, value }) => purpose !== 'dmarc' || value === ours)
   return [...ofHost.map(one => ({ ...one, purpose: 'host' as const })), ...ofDomain]
-}
-
-/** The records with our DMARC record if no other is published for the domain or above it, not even a broken one, as DNS says now. */
-async function withDmarc(
-  app: Pick<App, 'config' | 'dns' | 'clock'>,
-  domain: string,
-  records: Domain['records'],
-): Promise<Domain['records']> {
-  const others = records.filter(({ purpose }) => purpose !== 'dmarc')
-  const found = await askForDmarc(app, domain)
-  if (!found || found.status === 'valid' || strictestDmarc(found.texts) !== undefined) return others
-  const problem = problemOf('dmarc', found.status)
-  const ours = { ...dmarcRecord(domain), status: found.status, found: found.texts, problem }
-  return records.some(({ purpose }) => purpose === 'dmarc')
-    ? records.map(one => (one.purpose === 'dmarc' ? ours : one))
-    : [...others, ours]
-}
-
-/** The DMARC record of a domain, with the policy above it (RFC 9989 §4.10.1), asked in bounded time; undefined if DNS gave no answer. */
-export async function askForDmarc(
-  { config, dns, clock }: Pick<App, 'config' | 'dns' | 'clock'>,
-  domain: string,
-): Promise<Awaited<ReturnType<typeof findDmarc>>> {
-  if (hasLocalName(config)) return { status: 'missing', texts: [] }
-  const asked = orWhenUnanswered(findDmarc(createDnsCache({ dns, clock }), domain), undefined)
-  const found = await inTime(asked, limits.dnsTimeoutMs, () => undefined)
-  return found && { ...found, texts: bounded(found.texts) }
 }
 
 /**

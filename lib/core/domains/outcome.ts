@@ -9,12 +9,12 @@ const needed = ['mx', 'dkim', 'spf', 'return-path'] as const satisfies RecordPur
 
 export type RecordStatuses = Partial<Record<RecordPurpose, RecordStatus>>
 
-export function readStatuses(row: DomainRow): RecordStatuses {
+export function readStatuses(row: Pick<DomainRow, 'recordStatuses'>): RecordStatuses {
   return JSON.parse(row.recordStatuses) as RecordStatuses
 }
 
 /** What stood in DNS under the name of each record. */
-export function readFound(row: DomainRow): Partial<Record<RecordPurpose, string[]>> {
+export function readFound(row: Pick<DomainRow, 'found'>): Partial<Record<RecordPurpose, string[]>> {
   return JSON.parse(row.found) as Partial<Record<RecordPurpose, string[]>>
 }
 
@@ -28,6 +28,21 @@ export function readWarnings(row: DomainRow): DomainWarning[] {
   return JSON.parse(row.warnings) as DomainWarning[]
 }
 
+/** The records and warnings of a domain after a check. A record about which DNS gave no answer keeps its status. */
+export function knownAfterCheck(
+  row: Pick<DomainRow, 'recordStatuses' | 'found' | 'warnings'>,
+  { records, found, competingHosts }: Pick<DomainFindings, 'records' | 'found' | 'competingHosts'>,
+  hostname: string,
+): Pick<DomainRow, 'recordStatuses' | 'found' | 'warnings'> {
+  const known = Object.entries(records).filter(([, finding]) => finding !== undefined)
+  return {
+    recordStatuses: JSON.stringify({ ...readStatuses(row), ...Object.fromEntries(known) }),
+    found: JSON.stringify({ ...readFound(row), ...found }),
+    warnings:
+      competingHosts === undefined ? row.warnings : JSON.stringify(warningsOf(competingHosts, hostname)),
+  }
+}
+
 /**
  * What a check makes of a domain. A record about which DNS gave no answer keeps its status. So a domain is verified only by
  * a check that found all it needs, and a verified one fails only by records that a check found to be gone.
@@ -36,19 +51,17 @@ export function readWarnings(row: DomainRow): DomainWarning[] {
  */
 export function changesAfterCheck(
   row: DomainRow,
-  { records, found, competingHosts }: Omit<DomainFindings, 'keys'>,
+  findings: Omit<DomainFindings, 'keys'>,
   { startedAt, now, hostname, isTaken }: { startedAt: string; now: Date; hostname: string; isTaken: boolean },
 ): Partial<DomainRow> {
   const at = now.toISOString()
+  const { records } = findings
   const isRight = needed.every(purpose => records[purpose] === 'valid')
   const isWrong = needed.some(purpose => records[purpose] !== undefined && records[purpose] !== 'valid')
-  const known = Object.entries(records).filter(([, finding]) => finding !== undefined)
-  const warnings =
-    competingHosts === undefined ? row.warnings : JSON.stringify(warningsOf(competingHosts, hostname))
-  const before = readStatuses(row)
-  const statuses: RecordStatuses = { ...before, ...Object.fromEntries(known) }
-  const recordStatuses = JSON.stringify(statuses)
-  const isBegun = [before, statuses].some(each => needed.some(purpose => each[purpose] === 'valid'))
+  const known = knownAfterCheck(row, findings, hostname)
+  const isBegun = [readStatuses(row), readStatuses(known)].some(each =>
+    needed.some(purpose => each[purpose] === 'valid'),
+  )
   const after = {
     ...row,
     problem: isTaken ? 'domain_taken' : null,
@@ -57,16 +70,16 @@ export function changesAfterCheck(
       : statusAfterCheck(row, { isRight, isWrong, isBegun, startedAt, now })),
   }
   const isChanged =
-    after.status !== row.status || recordStatuses !== row.recordStatuses || warnings !== row.warnings
+    after.status !== row.status ||
+    known.recordStatuses !== row.recordStatuses ||
+    known.warnings !== row.warnings
   return {
     status: after.status,
     problem: after.problem,
     losses: after.losses,
     verifiedAt: after.verifiedAt,
     checkingSince: after.checkingSince,
-    recordStatuses,
-    found: JSON.stringify({ ...readFound(row), ...found }),
-    warnings,
+    ...known,
     updatedAt: isChanged ? at : row.updatedAt,
     checkedAt: at,
     checkingUntil: null,

@@ -23,7 +23,9 @@ export function present(app: Rows, row: DomainRow, keys: readonly DomainKeyRow[]
     if (value === undefined) return []
     const status = known ?? 'missing'
     const slip = status === 'invalid' ? explainSlip(record, found) : undefined
-    return { ...record, value, status, found, problem: slip ?? problemOf(purpose, status) }
+    const advice = purpose === 'mx' && isNullMx(found) ? nullMx : problemOf(purpose, status)
+    const problem = known === undefined ? notKnown : (slip ?? advice)
+    return { ...record, value, status, found, problem }
   })
   const status = statusOf(app, row)
   const problem = row.problem as Domain['problem']
@@ -46,21 +48,31 @@ function dmarcValue(
   return theirs.length < limits.recordFoundLength ? theirs : undefined
 }
 
+const notKnown =
+  'Not known yet: DNS did not say what is published under this name. Check the domain again before you publish this record.'
+
 /**
  * Whether publishing the record harms nothing that was found: an MX next to another server's splits the mail, and a second DMARC record
  * ends the policy.
  */
 export function isSafeToPublish(record: Domain['records'][number]): boolean {
-  const { purpose, status, found } = record
+  const { purpose, status, found, problem } = record
+  if (purpose === 'mx' && problem === notKnown) return false
   if (status !== 'invalid') return true
   if (purpose === 'dmarc') return strictestDmarc(found) === undefined
-  const isNullMx = found.every(text => /^\d+ \.?$/.test(text))
-  return purpose !== 'mx' || isNullMx || explainSlip(record, found) !== undefined
+  return purpose !== 'mx' || isNullMx(found) || explainSlip(record, found) !== undefined
 }
+
+/** RFC 7505 */
+function isNullMx(found: readonly string[]): boolean {
+  return found.length > 0 && found.every(text => /^\d+ \.?$/.test(text))
+}
+
+const nullMx = 'A null MX says that the domain receives no mail: replace it by this record.'
 
 /** What to do about a record that was found but is wrong. */
 const remedies: Record<RecordPurpose, string> = {
-  mx: 'Another server receives its mail. With this MX next to the others, mail is split or lost: use a subdomain (agents.<domain>), or replace the others to move all mail here.',
+  mx: 'Another server receives its mail. With this MX next to the others, mail is split or lost. Use a subdomain (agents.<domain>). To move all mail here, remove the other MX records first, then publish this one.',
   dkim: 'Another key stands there: replace it by this one.',
   'return-path': 'Bounces go elsewhere: let this be the only MX of the name.',
   spf: "It does not pass for this server's addresses: replace it, or see that the server's name leads to them.",
@@ -83,14 +95,14 @@ export function isNeeded(purpose: RecordPurpose): boolean {
 }
 
 /** What is wrong with a record, and what to do about it. */
-export function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
+function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
   if (status === 'valid') return null
   if (status === 'invalid') return remedies[purpose]
   if (purpose === 'dkim-previous')
     return 'It signed until lately: leave its record as long as it is listed here.'
   if (purpose === 'dkim-next') return 'Publish this record; the key is used as soon as it is found.'
   if (purpose === 'dmarc')
-    return 'Publish this record, unless a DMARC policy is published here or above: the domain is verified without it, but large providers refuse its mail.'
+    return 'Publish this record. The domain is verified without it, but large providers refuse its mail.'
   return isNeeded(purpose) ? 'Publish this record.' : 'Publish this record (not needed, but good to have).'
 }
 

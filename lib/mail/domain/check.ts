@@ -39,16 +39,21 @@ export interface DomainFindings {
 
 /**
  * Asks DNS for the records of a domain and judges them by what they mean to others, not by their text. Takes at most
- * limits.domainCheckMs and never fails: what DNS does not answer is undefined, which is not the same as missing.
+ * `timeoutMs` and never fails: what DNS does not answer is undefined, which is not the same as missing.
  */
 export async function checkDomain(
   { domain, hostname, selector, publicKeyBase64, keys = [], stsId }: DomainNames,
-  { dns, clock, sources }: { dns: Dns; clock: Clock; sources: Sources },
+  {
+    dns,
+    clock,
+    sources,
+    timeoutMs = limits.domainCheckMs,
+  }: { dns: Dns; clock: Clock; sources: Sources; timeoutMs?: number | undefined },
 ): Promise<DomainFindings> {
   // A memory for this check alone: who asks for a check has just changed something.
   const lookup = createDnsCache({ dns, clock })
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => resolve(undefined), limits.domainCheckMs)
+  const timer = setTimeout(() => resolve(undefined), timeoutMs)
   const within = <T>(work: Promise<T>) => Promise.race([work, late]).catch(() => undefined)
   try {
     const bounce = bounceDomain(domain)
@@ -135,7 +140,7 @@ async function findSpf(
  * Whether a DMARC policy holds for a domain, its own or an inherited one, and what stands at its own name; undefined: DNS does not say.
  * @throws when DNS does not say
  */
-export async function findDmarc(
+async function findDmarc(
   lookup: Lookup,
   domain: string,
 ): Promise<{ readonly status: 'missing' | 'invalid' | 'valid'; readonly texts: string[] } | undefined> {

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import { zoneToPublish } from '../../../lib/cli/domain-report.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
-import { createDomain } from '../../../lib/core/domains/domains.ts'
+import { createDomain, lookAtDomain } from '../../../lib/core/domains/domains.ts'
 import { findMailElsewhere } from '../../../lib/core/domains/existing-mail.ts'
 import { recordsToPublish } from '../../../lib/core/domains/host-records.ts'
 import type { Domain } from '../../../lib/model/domain.ts'
@@ -52,6 +53,55 @@ t.test('a DMARC policy that is published, here or above, is never replaced', asy
   t.equal(await proposes('agents.company.example'), false, 'a policy is inherited')
   t.equal(await proposes('two.example'), false, 'nor is a third one added to two')
   t.equal(await proposes('new.example'), true)
+})
+
+t.test('the first answer about a domain that has mail advises what a check advises', async t => {
+  const dns = await startDns({
+    'company.example': { MX: [{ priority: 1, exchange: 'mx.example.net' }] },
+    '_dmarc.company.example': { TXT: ['v=DMARC1; p=reject'] },
+    'mailboxd._domainkey.company.example': { TXT: ['v=DKIM1; p=b2xk'] },
+    'none.example': { MX: [{ priority: 0, exchange: '' }] },
+    'both.example': {
+      MX: [
+        { priority: 10, exchange: 'mail.ours.example' },
+        { priority: 10, exchange: 'mx.example.net' },
+      ],
+    },
+  })
+  t.teardown(() => dns.close())
+  dns.fail('silent.example', 'SERVFAIL')
+  const { api, app } = await startApi(t, { dns: dns.server })
+  const add = async (domain: string) => {
+    const { body } = await api.post('/v1/domains', { domain })
+    const { records, warnings }: Domain = (await api.post(`/v1/domains/${body.id}/verify`)).body
+    t.strictSame([body.records, body.warnings], [records, warnings], domain)
+    t.strictSame((await lookAtDomain(app, domain)).records, records, domain)
+    const mx = records.find(({ purpose }) => purpose === 'mx')
+    const toPublish = await recordsToPublish(app, body)
+    return { mx, zone: zoneToPublish(toPublish, warnings) }
+  }
+  const { mx, zone } = await add('company.example')
+  t.match(mx, { status: 'invalid', found: ['1 mx.example.net'], problem: /Another server receives its mail/ })
+  t.match(
+    zone,
+    /^; .*remove the other MX records first.* Found: 1 mx\.example\.net\n; company\.example\. 3600 IN MX/,
+  )
+  t.notMatch(zone, 'DMARC1')
+
+  const silent = await add('silent.example')
+  t.match(silent.mx, { status: 'missing', problem: /^Not known yet: DNS did not say/ })
+  t.match(silent.zone, /^; Not known yet.*\n; silent\.example\. 3600 IN MX/)
+
+  t.match((await add('none.example')).mx, { status: 'invalid', problem: /null MX/ })
+  t.match(
+    (await add('none2.example')).zone,
+    /^none2\.example\. 3600 IN MX/,
+    'a domain without mail is at risk of nothing',
+  )
+  t.match(
+    (await add('both.example')).zone,
+    /^; Mail to this domain goes to mx\.example\.net .*remove these MX/,
+  )
 })
 
 t.test('who publishes each record of the API as it stands weakens no DMARC policy', async t => {
