@@ -207,7 +207,7 @@ export const limits = {
   displayNameLength: 200,
   /** An address with a display name, as a request writes it. */
   mailboxLength: 998,
-  /** Addresses of Reply-To that are kept: who writes more wants others to get our mail. */
+  /** Addresses of Reply-To in a submitted message. */
   replyToAddresses: 10,
   /** Addresses in the header of a submitted message, of each of which the rules are asked. */
   namedAddresses: 200,

@@ -26,6 +26,7 @@ const truncatedFields = [
   'cc',
   'header_to',
   'to',
+  'reply_to',
   'subject',
 ] as const
 
@@ -90,7 +91,7 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
       }),
       {
         description:
-          'With `truncated`: what was cut, in this order as far as it was needed. Of body_text, reply_text, to and subject the beginning is left; the others are empty.',
+          'With `truncated`: what was cut, in this order as far as it was needed. Of body_text, reply_text, to, reply_to and subject the beginning is left; the others are empty.',
       },
     ),
   ),

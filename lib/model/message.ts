@@ -196,7 +196,7 @@ export const Message = named('Message', 'A message that came in or was sent.', {
   }),
   deliveryRole: DeliveryRole,
   replyTo: nullableText({
-    description: 'Where answers are wanted (Reply-To), comma-separated if several; null: at fromAddr.',
+    description: `Where answers are wanted (Reply-To), comma-separated if several; null: at fromAddr. If Reply-To names more than ${limits.derivedRecipientsOfAll + 1} addresses, the first ${limits.derivedRecipientsOfAll + 1} are here and \`parseProblems\` says so.`,
   }),
   cc: Type.Array(Type.String(), {
     description: 'The addresses of Cc: who got a copy, for all to see.',
@@ -273,7 +273,7 @@ export const Message = named('Message', 'A message that came in or was sent.', {
   parseProblems: Type.Array(Type.String(), {
     examples: [[]],
     description:
-      'Inbound: why the message was not read to its end, or only its header was; the original has all of it. Empty for nearly all.',
+      'Inbound: why the message was not read to its end, only its header was read, or replyTo is not complete; the original has all of it. Empty for nearly all.',
   }),
   createdAt: instantOf('When it came in, or was given to be sent.'),
 })

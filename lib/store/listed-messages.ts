@@ -23,6 +23,7 @@ export const listedBytes = sql<number>`octet_length("reading"."bodyText") + octe
   + coalesce(octet_length("reading"."extracted"), 0) + octet_length("reading"."attachments")
   + octet_length("reading"."parseProblems") + octet_length("message"."references")
   + coalesce(octet_length("message"."addressNames"), 0) + coalesce(octet_length("message"."headerTo"), 0)
+  + coalesce(octet_length("message"."replyTo"), 0)
   + octet_length("message"."cc") + octet_length("message"."bcc") + octet_length("message"."subject")`
 
 const takeTurn = takeTurns()
@@ -157,7 +158,7 @@ async function listCut(db: Db, ids: readonly string[]): Promise<ListedMessageRow
       'toAddr',
       beginning('headerTo'),
       'deliveryRole',
-      'replyTo',
+      beginning('replyTo'),
       short('cc', '[]'),
       short('bcc', '[]'),
       short('addressNames', null),

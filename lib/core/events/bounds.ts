@@ -22,10 +22,11 @@ const cuts: readonly Cut[] = [
   leaveOut('cc', []),
   leaveOut('header_to', []),
   shorten('to'),
+  shorten('reply_to'),
   shorten('subject'),
 ]
 
-/** Characters of a recipient list or a subject that stay where there is room for nothing. */
+/** Characters of a list of addresses or a subject that stay where there is room for nothing. */
 const keptLength = 1000
 
 /**
@@ -71,9 +72,9 @@ function leaveOut(name: 'body_html' | 'links' | 'attachments' | 'cc' | 'header_t
   return message => (message[name].length > 0 ? { [name]: empty } : undefined)
 }
 
-function shorten(name: 'to' | 'subject'): Cut {
+function shorten(name: 'to' | 'reply_to' | 'subject'): Cut {
   return message => {
-    const text = message[name]
+    const text = message[name] ?? ''
     return text.length > keptLength ? { [name]: beginningOf(text, keptLength) } : undefined
   }
 }

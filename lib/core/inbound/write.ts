@@ -421,7 +421,7 @@ function messageRow(
     toAddr: inbox.address,
     headerTo: addressesOf(parsed.to),
     deliveryRole: roleOf(recipient, to, cc),
-    replyTo: addressesOf(replyTo.slice(0, limits.replyToAddresses)),
+    replyTo: addressesOf(replyTo.slice(0, keptReplyTo)),
     cc: JSON.stringify(cc),
     bcc: '[]',
     addressNames: parsed.addressNames === null ? null : JSON.stringify(parsed.addressNames),
@@ -451,8 +451,16 @@ function readingRow({ rawId, reading: { message, extracted } }: Read): ReadingRo
       })),
     ),
     extracted,
-    parseProblems: JSON.stringify(message.problems),
+    parseProblems: JSON.stringify([...message.problems, ...replyToProblem(message.replyTo.length)]),
   }
+}
+
+/** Addresses of Reply-To that are kept: one more than any reply reaches, so that a reply that would leave some out is refused. */
+const keptReplyTo = limits.derivedRecipientsOfAll + 1
+
+function replyToProblem(count: number): string[] {
+  if (count <= keptReplyTo) return []
+  return [`Reply-To names ${count} addresses, and replyTo has the first ${keptReplyTo} of them`]
 }
 
 /** As the header names the inbox; null where it does not: a blind copy, a list. */

@@ -37,7 +37,7 @@ async function present(
     to: listedTo(row),
     headerTo: row.direction === 'inbound' ? row.headerTo : null,
     deliveryRole: row.deliveryRole as Message['deliveryRole'],
-    replyTo: row.replyTo,
+    replyTo: row.isCut && row.replyTo ? wholeAddresses(row, row.replyTo).join(', ') : row.replyTo,
     cc: readList<string>(row.cc),
     addressNames:
       row.addressNames === null || row.direction === 'outbound'
@@ -65,11 +65,15 @@ async function present(
   }
 }
 
-function listedTo({ headerTo, toAddr, direction, isCut }: ListedMessageRow): string[] {
-  if (headerTo === null) return direction === 'inbound' ? [] : [toAddr]
-  const addresses = listedAddresses(headerTo)
-  // The last one may be half of one.
-  return isCut && headerTo.length >= limits.listedTextLength ? addresses.slice(0, -1) : addresses
+function listedTo(row: ListedMessageRow): string[] {
+  if (row.headerTo === null) return row.direction === 'inbound' ? [] : [row.toAddr]
+  return wholeAddresses(row, row.headerTo)
+}
+
+/** The addresses of a field of a row that may be cut within the last one. */
+function wholeAddresses({ isCut }: ListedMessageRow, field: string): string[] {
+  const addresses = listedAddresses(field)
+  return isCut && field.length >= limits.listedTextLength ? addresses.slice(0, -1) : addresses
 }
 
 /** Rows as the API shows them to a caller, with URLs that are good for an hour from now. */

@@ -82,6 +82,6 @@ function requireFew(people: readonly Person[], isToAll: boolean): void {
   const count = new Set(people.map(({ address }) => address)).size
   const limit = isToAll ? limits.derivedRecipientsOfAll : limits.derivedRecipients
   if (count <= limit) return
-  const message = `The answered message asks for ${count} recipients, and a reply ${isToAll ? 'to all ' : ''}reaches at most ${limit} that a message names. Nothing was sent. List the recipients that you want in \`to\`.`
-  throw new Problem('too_many_recipients', message, { count, limit })
+  const message = `The answered message names more than ${limit} recipients, which is the most that a reply ${isToAll ? 'to all ' : ''}without \`to\` reaches. Nothing was sent. List the recipients that you want in \`to\`.`
+  throw new Problem('too_many_recipients', message, { limit })
 }
