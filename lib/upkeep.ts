@@ -123,7 +123,7 @@ export const sweeps: readonly Sweep[] = [
     name: 'objects of the bucket without a row',
     schedule: '23 4 * * *',
     async run(app, isStopping) {
-      await setAsideStrays(app, app.blobs.listDistant(), isStopping)
+      await setAsideStrays(app, app.blobs.listDistant(), 'objects', isStopping)
       return 0
     },
   },

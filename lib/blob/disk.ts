@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BlobsFault } from '../base/blobs-fault.ts'
 import { systemClock } from '../base/clock.ts'
-import { createFile } from '../base/durable-file.ts'
+import { createFile, replaceFile } from '../base/durable-file.ts'
 import { isBlobId, requireBlobId } from './blob-id.ts'
 import type { Blobs, Stray } from './blobs.ts'
 
@@ -38,6 +38,46 @@ export async function listStrayFiles(dataDir: string): Promise<Stray[]> {
     if (found) strays.push({ id, ageMs: systemClock.now().getTime() - found.mtimeMs })
   }
   return strays
+}
+
+/** A search for files, or objects of the bucket, without a row that found too many of them to move any. */
+export interface LeftStrays {
+  readonly at: string
+  readonly strays: number
+  readonly files: number
+}
+
+type LeftWhere = 'files' | 'objects'
+
+const leftPath = (dataDir: string) => join(dataDir, 'strays-left.json')
+
+/** Keeps the result of the last search for what `mailboxctl` shows. @param left undefined if nothing had to be left where it was */
+export async function noteLeftStrays(
+  dataDir: string,
+  where: LeftWhere,
+  left: LeftStrays | undefined,
+): Promise<void> {
+  const before = await readLeftStrays(dataDir)
+  if (before[where] === left) return
+  await replaceFile(leftPath(dataDir), `${JSON.stringify({ ...before, [where]: left })}\n`)
+}
+
+/** Returns the last search of files, and that of objects, if it moved nothing because it found too many. */
+export async function readLeftStrays(dataDir: string): Promise<Partial<Record<LeftWhere, LeftStrays>>> {
+  try {
+    return JSON.parse(await readFile(leftPath(dataDir), 'utf8'))
+  } catch {
+    return {}
+  }
+}
+
+/** Says what an operator has to do about strays that were left where they are. */
+export function describeLeftStrays(
+  where: LeftWhere,
+  { strays, files }: Pick<LeftStrays, 'strays' | 'files'>,
+): string {
+  const what = where === 'files' ? 'files' : 'objects of the bucket'
+  return `${strays} of ${files} ${what} have no row, so this may be the wrong database. Nothing was moved. If it is wrong, stop mailboxd and restore the right one. If it is right, move away the ${where} that mailboxctl verify reports as "has no row", then restart mailboxd`
 }
 
 /** Whether a folder of ours is there; they stay when the last raw in them goes. */

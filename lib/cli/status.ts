@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { inTime } from '../base/in-time.ts'
 import { limits } from '../base/limits.ts'
 import type { Rows } from '../core/app/app.ts'
-import { readStatus, type Status } from '../core/status.ts'
+import { describeLeftStrays, readStatus, type Status } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
 import { bucketOf } from './blobs.ts'
@@ -33,8 +33,8 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
       return { ...read, straysInBucket: inBucket, certificate: certificate ?? null }
     })
     ctl.output().say(status, () => {
-      const { daemon, doors, draining, disk, strays, straysInBucket, full, certificate, domains, ...rest } =
-        status
+      const { daemon, doors, draining, disk, strays, straysInBucket, straysLeft, full, ...more } = status
+      const { certificate, domains, ...rest } = more
       const since = daemon.since === null ? '' : ` since ${daemon.since}`
       const drains = draining.map(
         id => `, ${id} drains: nothing leaves its queue until mailboxctl node resume ${id}`,
@@ -50,7 +50,7 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
         ...rest,
         disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}${disk.isFull ? `, which is less than min_free: mail is deferred (452), and the API stores nothing new (503)` : ''}`,
         full: describeFull(full),
-        strays: describeStrays(strays, straysInBucket),
+        strays: [describeStrays(strays, straysInBucket), ...describeLeft(straysLeft)].join('; '),
         certificate: certificate ? textOf(certificate) : '-',
         domains: Object.keys(domains).length > 0 ? domains : '-',
       })
@@ -88,6 +88,13 @@ function describeStrays(files: number, objects: number | null): string {
   if (objects === null) return `${countOf(files, 'file')}; the bucket did not answer`
   if (files + objects === 0) return '-'
   return `${countOf(files + objects, 'file')} without a row, kept in stray/ for 30 days`
+}
+
+function describeLeft(left: Status['straysLeft']): string[] {
+  return (['files', 'objects'] as const).flatMap(where => {
+    const found = left[where]
+    return found ? [`${describeLeftStrays(where, found)} (found at ${found.at})`] : []
+  })
 }
 
 /** Which door is where. */

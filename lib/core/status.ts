@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { programVersion } from '../base/package-root.ts'
-import { listStrayFiles } from '../blob/disk.ts'
+import { type LeftStrays, listStrayFiles, readLeftStrays } from '../blob/disk.ts'
 import { findAccount } from '../store/account.ts'
 import { countDomainsByStatus } from '../store/domains.ts'
 import { findLastEventAt } from '../store/events.ts'
@@ -12,6 +12,8 @@ import type { Rows } from './app/app.ts'
 import { freeBytesOf } from './app/storage.ts'
 import { findNodes } from './nodes/list.ts'
 import { readRunning } from './running.ts'
+
+export { describeLeftStrays } from '../blob/disk.ts'
 
 export interface Status {
   readonly version: string
@@ -41,6 +43,8 @@ export interface Status {
   readonly disk: { readonly database: number; readonly free: number; readonly isFull: boolean }
   /** Files without a row that were moved to `stray/` of the data directory in the last 30 days. */
   readonly strays: number
+  /** The last search for files, and for objects, without a row, if it found so many that it moved none; else null. */
+  readonly straysLeft: { readonly files: LeftStrays | null; readonly objects: LeftStrays | null }
   /** How many inboxes and pods accept no mail because of `storage.inbox_bytes` and `storage.pod_bytes`. */
   readonly full: { readonly inboxes: number; readonly pods: number }
   /** Of the domains that were added, how many are in which state. */
@@ -77,6 +81,7 @@ export async function readStatus(app: Rows): Promise<Status> {
     queue: await countQueueEntries(store.read),
     disk: await diskOf(app),
     strays: (await listStrayFiles(config.data_dir)).length,
+    straysLeft: { files: null, objects: null, ...(await readLeftStrays(config.data_dir)) },
     full: await countFull(store.read, {
       inboxKiB: Math.floor(config.storage.inbox_bytes / 1024),
       podKiB: Math.floor(config.storage.pod_bytes / 1024),

@@ -16,6 +16,7 @@ import { checkDoors, checkWayOut } from './doors.ts'
 import { loadFindings } from './load.ts'
 import { checkMachine } from './machine.ts'
 import { checkNodes } from './nodes.ts'
+import { checkStrays } from './raws.ts'
 
 /**
  * Looks at all that may lose mail: the machine, the clock, what waits, the doors, the way out, lists of spammers, and the DNS of the
@@ -31,6 +32,7 @@ export async function examine(app: App, reached: string): Promise<Diagnosis> {
     ['the bucket', checkBucket(app)],
     ['the clock', checkClock(app)],
     ['the nodes', checkNodes(app)],
+    ['files without a row', checkStrays(dataDir)],
     ['the queue and the search index', readLoad(app).then(loadFindings)],
   ]
   if (delivery.mode === 'capture') {

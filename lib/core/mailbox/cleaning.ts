@@ -6,7 +6,7 @@ export function startCleaning(app: App, ids: readonly string[]): () => Promise<v
   let isStopping = false
   const clean = async () => {
     await tendStrays(app, () => isStopping)
-    await setAsideStrays(app, [ids], () => isStopping)
+    await setAsideStrays(app, [ids], 'files', () => isStopping)
   }
   const cleaning = clean().catch(error => {
     if (!isStopping) app.log.error({ err: error }, 'files without a row could not be moved to stray/')

@@ -7,6 +7,7 @@ import { Problem } from '../../base/problem.ts'
 import { DiskFailed, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { BlobFile } from '../../blob/blobs.ts'
 import type { Content } from '../../blob/content.ts'
+import { describeLeftStrays, noteLeftStrays } from '../../blob/disk.ts'
 import { createIntake, type Intake } from '../../blob/intake.ts'
 import { listNodes } from '../../store/nodes.ts'
 import { findRaw, hasMessages, isFileUsed } from '../../store/raws.ts'
@@ -49,12 +50,15 @@ export async function dropFilesOf(app: App, error: unknown, ids: readonly string
  * between a purge and the removal of its files. If there are many, or the database has no messages, the database is more likely
  * to be the wrong one: then none is moved.
  * @param pages ids of earlier processes or days, whose rows are final
+ * @param where whether the ids are those of files or of objects of the bucket
  */
 export async function setAsideStrays(
   app: App,
   pages: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
+  where: 'files' | 'objects',
   isStopping: () => boolean,
 ): Promise<void> {
+  const { data_dir: dataDir } = app.config
   const strays: string[] = []
   let [files, count] = [0, 0]
   for await (const ids of pages) {
@@ -68,15 +72,14 @@ export async function setAsideStrays(
       if (strays.length < limits.straysAtOnce) strays.push(id)
     }
   }
-  if (count === 0) return
   const isMany = count > limits.fewStrays && count > files * limits.strayShare
-  if (isMany || !(await hasMessages(app.store.read))) {
-    app.log.error(
-      { strays: count, files, examples: strays.slice(0, 5) },
-      `${count} of ${files} files have no row, so this may be the wrong database. Nothing was moved. If it is wrong, stop mailboxd and restore the right one. If it is right, move away the files that mailboxctl verify reports as "has no row"`,
-    )
+  if (isMany || (count > 0 && !(await hasMessages(app.store.read)))) {
+    const left = { at: app.clock.now().toISOString(), strays: count, files }
+    app.log.error({ strays: count, files, examples: strays.slice(0, 5) }, describeLeftStrays(where, left))
+    await noteLeftStrays(dataDir, where, left)
     return
   }
+  await noteLeftStrays(dataDir, where, undefined)
   let moved = 0
   for (const id of strays) {
     if (isStopping()) break

@@ -16,6 +16,7 @@ import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { verify } from '../../../lib/core/backup/verify.ts'
+import { checkStrays } from '../../../lib/core/doctor/raws.ts'
 import { createDraft } from '../../../lib/core/drafts/drafts.ts'
 import {
   dropFilesOf,
@@ -51,19 +52,19 @@ t.test(
     t.equal(ids.length, 3)
     const later = makeStray()
 
-    await setAsideStrays(app, [ids], () => true)
+    await setAsideStrays(app, [ids], 'files', () => true)
     t.ok(
       strays.every(id => existsSync(pathOf(id))),
       'nothing is done when it is to stop',
     )
     let looks = 0
-    await setAsideStrays(app, [ids], () => looks++ >= ids.length)
+    await setAsideStrays(app, [ids], 'files', () => looks++ >= ids.length)
     t.notOk(
       log.some(({ msg }) => /^moved files/.test(String(msg))),
       'nothing is logged when it stops before the first move',
     )
 
-    await setAsideStrays(app, [ids], () => false)
+    await setAsideStrays(app, [ids], 'files', () => false)
     t.notOk(strays.some(id => existsSync(pathOf(id))))
     for (const id of strays) t.equal(readFileSync(join(dataDir, 'stray', id), 'latin1'), 'left by a kill')
     t.ok(existsSync(pathOf(later)), 'the file of a message that is under way')
@@ -94,21 +95,32 @@ t.test('nothing is set aside where the database seems to be the wrong one', asyn
   const door = await openDoor(t, { breaks: ['raw'] })
   const { app, port, log, dataDir } = door
   const [one] = makeStrays(door, 1)
-  await setAsideStrays(app, [await app.blobs.list()], () => false)
+  await setAsideStrays(app, [await app.blobs.list()], 'files', () => false)
   t.strictSame(await app.blobs.list(), [one], 'it has no messages')
   t.match(log.at(-1), { level: 'error', strays: 1, msg: /may be the wrong database/ })
 
   await receiveLarge(port)
   makeStrays(door, limits.fewStrays)
   const ids = await app.blobs.list()
-  await setAsideStrays(app, [ids], () => false)
+  await setAsideStrays(app, [ids], 'files', () => false)
   t.strictSame((await app.blobs.list()).sort(), ids.sort(), 'it has one for few of the files')
   t.match(log.at(-1), { level: 'error', strays: 11, files: 12 })
   t.notOk(existsSync(join(dataDir, 'stray')))
+  t.match((await readStatus(app)).straysLeft, { files: { strays: 11, files: 12, at: String }, objects: null })
+  t.match(await checkStrays(dataDir), [
+    {
+      level: 'error',
+      code: 'strays_left',
+      message: /^11 of 12 files have no row.*may be the wrong database/,
+    },
+  ])
+  await setAsideStrays(app, [ids], 'objects', () => false)
+  t.match(await checkStrays(dataDir), [{ message: /files/ }, { message: /12 objects of the bucket/ }])
 
   const known = ids.filter(id => id !== one)
-  await setAsideStrays(app, [known], () => false)
+  await setAsideStrays(app, [known], 'files', () => false)
   t.equal((await app.blobs.list()).length, 2, 'ten are few')
+  t.match((await readStatus(app)).straysLeft, { files: null, objects: { strays: 11 } })
 })
 
 t.test('a file without a row is kept for 30 days, and comes back when its row does', async t => {
@@ -118,7 +130,7 @@ t.test('a file without a row is kept for 30 days, and comes back when its row do
   const [kept] = await app.blobs.list()
   const strayOf = (id: string) => join(dataDir, 'stray', id)
   const [old, young] = makeStrays(door, 2)
-  await setAsideStrays(app, [[old!, young!]], () => false)
+  await setAsideStrays(app, [[old!, young!]], 'files', () => false)
   const age = (id: string, ms: number) => {
     const at = (app.clock.now().getTime() - ms) / 1000
     utimesSync(strayOf(id), at, at)
@@ -147,7 +159,7 @@ t.test('the file of an attachment of a draft has its row, too', async t => {
   })
   const ids = await app.blobs.list()
   t.equal(ids.length, 1)
-  await setAsideStrays(app, [ids], () => false)
+  await setAsideStrays(app, [ids], 'files', () => false)
   t.strictSame(await app.blobs.list(), ids)
 })
 
@@ -214,7 +226,9 @@ t.test('the event loop comes round while many files are looked at', async t => {
   t.equal((await dialog.data(`Subject: x\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(400)}x`)).code, 250)
   const [id] = await app.blobs.list()
   const count = 2_000
-  const { turns } = await turnsDuring(() => setAsideStrays(app, [Array(count).fill(id)], () => false))
+  const { turns } = await turnsDuring(() =>
+    setAsideStrays(app, [Array(count).fill(id)], 'files', () => false),
+  )
   t.ok(turns >= count / 100, `${turns} turns for ${count} files`)
   t.strictSame(await app.blobs.list(), [id])
 })
