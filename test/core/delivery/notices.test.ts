@@ -340,6 +340,28 @@ t.test('where a bound against loops keeps a notice out it is told when that is o
   t.equal((await notices()).length, limits.replyLoopMessages + 5)
 })
 
+t.test('a notice for which the inbox is full is told when it has room', needed, async t => {
+  const { submit, app, deliverAll, notices, wait, log } = await setUp(t, {
+    RCPT: '550 5.1.1 nobody of that name',
+  })
+  await submit('<ann@ours.example>', '<bob@theirs.example>')
+  const storage = { ...app.config.storage, inbox_bytes: 1 }
+  const full: Networked = Object.create(app, { config: { value: { ...app.config, storage } } })
+  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  await deliver(full, entry!)
+  await deliverAll()
+  t.match(
+    log.find(({ msg }) => msg === 'notice not let in'),
+    { reply: /4\.2\.2/ },
+  )
+  wait(limits.noticePutOffMs + 1)
+  await tellDueNotices(full)
+  t.strictSame(await notices(), [])
+  wait(limits.noticePutOffMs + 1)
+  await tellDueNotices(app)
+  t.equal((await notices()).length, 1)
+})
+
 /** The app as it is when nothing can be read of a message. */
 function brokenReader(app: Networked): Networked {
   return Object.create(app, {

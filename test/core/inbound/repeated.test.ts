@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { prepareReception } from '../../../lib/core/inbound/receive.ts'
+import { prepareReception, receive } from '../../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
 import { createReceptionWriter } from '../../../lib/core/inbound/write-together.ts'
@@ -82,4 +82,41 @@ t.test('a copy that proves nothing does not keep the message itself away', async
   t.strictSame(await deliver('x@evil.example'), [0])
   t.strictSame(await deliver('bob@friend.example'), [0, 1], 'the message itself')
   t.strictSame(await deliver('bob@friend.example'), [0, 1], 'again')
+})
+
+t.test('a stored message keeps its file if the check after its commit fails', async t => {
+  const { app, inbox, dataDir, messages, log } = await openDoor(t)
+  await inbox('ann')
+  let isCommitted = false
+  const store = Object.create(app.store, {
+    writeHolding: {
+      value: async (...given: Parameters<typeof app.store.writeHolding>) => {
+        const written = await app.store.writeHolding(...given)
+        isCommitted = true
+        return written
+      },
+    },
+    read: {
+      get() {
+        if (isCommitted) throw new Error('the database can not be read')
+        return app.store.read
+      },
+    },
+  })
+  const path = app.blobs.spoolPath(app.ids.next())
+  const text = `From: eve@x.example\r\nSubject: Hi\r\n\r\n${`${'x'.repeat(900)}\r\n`.repeat(400)}`
+  writeFileSync(path, text)
+  const ids = await receive(createReceiver(Object.create(app, { store: { value: store } })), {
+    sessionId: 's',
+    mailFrom: 'eve@x.example',
+    recipients: [await resolveRecipient(app, 'ann@ours.example')],
+    content: { kind: 'file', path, sizeBytes: text.length },
+    peer: { kind: 'local' },
+  })
+  t.strictSame(
+    ids,
+    (await messages()).map(({ id }) => id),
+  )
+  t.equal(rawFiles(dataDir), 1)
+  t.ok(log.some(({ level, msg }) => level === 'warn' && /file of a repeated message/.test(String(msg))))
 })

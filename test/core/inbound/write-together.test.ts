@@ -4,6 +4,7 @@ import { StorageContended } from '../../../lib/base/storage-fault.ts'
 import { prepareReception } from '../../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
+import { writeReceptions } from '../../../lib/core/inbound/write.ts'
 import { createReceptionWriter } from '../../../lib/core/inbound/write-together.ts'
 import { startApi } from '../../support/api-app.ts'
 
@@ -89,4 +90,43 @@ t.test('where an inbox of some is kept locked, each is written alone, and who is
   t.equal((await first).length, 1)
   t.equal((await write(await prepare('cid'))).length, 1)
   t.strictSame(asked, ['1 false'])
+})
+
+t.test('messages of one thread that are written together all add their participants', async t => {
+  const { app, api } = await startApi(t)
+  await api.post('/v1/inboxes', { mailboxName: 'agent' })
+  const receiver = createReceiver(app)
+  const prepare = async (id: string, ...fields: readonly string[]) =>
+    prepareReception(receiver, {
+      sessionId: 's',
+      mailFrom: 'ann@friend.example',
+      recipients: [await resolveRecipient(app, 'agent@ours.example')],
+      content: {
+        kind: 'memory',
+        bytes: Buffer.from(
+          ['From: ann@friend.example', `Message-ID: <${id}@friend.example>`, ...fields, '', 'Hello', ''].join(
+            '\r\n',
+          ),
+        ),
+      },
+      peer: { kind: 'local' },
+    })
+  const reply = 'In-Reply-To: <1@friend.example>'
+  const receptions = [
+    await prepare('1', 'Cc: first@friend.example'),
+    await prepare('2', reply, 'Cc: second@friend.example'),
+    await prepare('3', reply, 'Cc: third@friend.example'),
+    await prepare('4', reply, 'Cc: fourth@friend.example'),
+  ]
+  const participants = async () => {
+    const threads = await app.store.read.selectFrom('thread').select('participants').execute()
+    t.equal(threads.length, 1)
+    return JSON.parse(threads[0]!.participants!)
+  }
+  // The first two begin the thread in one write, and the others continue it in another one.
+  await app.store.write(db => writeReceptions(app, db, receptions.slice(0, 2)))
+  const [ann, first, second] = ['ann', 'first', 'second'].map(name => `${name}@friend.example`)
+  t.strictSame(await participants(), [ann, first, second])
+  await app.store.write(db => writeReceptions(app, db, receptions.slice(2)))
+  t.strictSame(await participants(), [ann, first, second, 'third@friend.example', 'fourth@friend.example'])
 })

@@ -62,6 +62,13 @@ t.test('who waits for an author gets the mail of that one alone', async t => {
   t.strictSame(await wait({ after, from: '@shop.example' }), found)
   t.strictSame(await wait({ after, from: 'Login@Shop.example' }), ['the shop'], 'an address')
   t.strictSame(await wait({ after, from: 'login shop' }), ['the shop', 'a display name'], 'words')
+  for (const from of [
+    'login@@shop.example',
+    'login@shop..example',
+    'login@shop.example,',
+    'Shop <login@shop@x>',
+  ])
+    t.strictSame(await wait({ after, from }), [], `${from} names nobody`)
   t.strictSame(await wait({ after, from: 'login@shop.example', unproven: true }), [
     'the shop',
     'forged',
