@@ -81,7 +81,7 @@ export const problems = {
   rule_exists: [409, 'There is such a rule in this scope and direction already; nothing needs to be done.'],
   recipients_changed: [
     409,
-    'The recipients of this draft have changed since it was saved. Nothing was sent. Compare `was` and `now`. Then name recipients in `to`, or PATCH the draft with {} to accept the new ones.',
+    'The recipients of this reply have changed since the draft was saved. Nothing was sent. PATCH the draft with {} to accept the new recipients, which it then shows, or with `to` to name others. Then send or schedule it again.',
   ],
   draft_sent: [
     409,

@@ -82,7 +82,7 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
 
   addHand(
     'retry',
-    'make what waits due now; a destination that fails is tried once, and all else if that goes well',
+    'make what waits due now, but not what is held (queue release); a destination that fails is tried once, and all else if that goes well',
   )
   addHand('hold', 'keep what is queued from being sent, until it is released')
   queue

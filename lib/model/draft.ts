@@ -97,7 +97,8 @@ export const Draft = named(
     }),
     cc: Type.Array(Type.String(), { description: 'Who gets a copy, for all to see.', examples: [[]] }),
     notIncluded: Type.Array(Type.String(), {
-      description: 'Addresses that the answered message names and that are no participants of the thread.',
+      description:
+        'For a reply without `to`: the addresses that the answered message leads a reply to and that get nothing, because they are no participants of the thread. Empty for other drafts.',
       examples: [[]],
     }),
     bcc: Type.Array(Type.String(), {
@@ -156,7 +157,7 @@ export const Draft = named(
       anyOf: [DraftError, { type: 'null' }],
       examples: [null],
       description:
-        'Why it could not be sent at its time, in the code and words that a send would have been refused with.',
+        'Why it could not be sent at its time, in the code and words that a send would have been refused with. The draft is open again: do what the message says, then send or schedule it again.',
     }),
     createdAt: instantOf('When it was made.'),
     updatedAt: instantOf('When it was last changed, or sent.'),

@@ -183,7 +183,7 @@ export const SendResult = named('SendResult', 'The message that was made.', {
   bcc: Type.Array(Type.String(), { description: 'The hidden recipients, as sent.', examples: [[]] }),
   notIncluded: Type.Array(Type.String(), {
     description:
-      'Addresses that the answered message names and that the reply left out, because they are no participants of the thread. List them in `to` or `cc` to reach them.',
+      'For a reply by thread without `to`: the addresses that the answered message leads a reply to (Reply-To or From; with `replyAll` also To and Cc) and that got nothing, because they are no participants of the thread. List them in `to` or `cc` to reach them. Empty for other sends.',
     examples: [[]],
   }),
 })

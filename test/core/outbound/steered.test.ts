@@ -229,7 +229,11 @@ t.test('a scheduled draft whose recipients changed is not sent, and an event say
   t.match(await getDraft(app, operator, id), {
     status: 'open',
     messageId: null,
-    lastError: { error: 'recipients_changed' },
+    lastError: {
+      error: 'recipients_changed',
+      // There are no `was` and `now` here.
+      message: /PATCH the draft with \{\} to accept.*Then send or schedule it again\.$/,
+    },
   })
   const [event] = await listEvents(app, operator, { type: 'draft.blocked' }, 1)
   t.match(event, {
