@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, type ListenOptions, Server as TcpServer } from 'node:net'
+import { type AddressInfo, type ListenOptions, type Socket, Server as TcpServer } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
@@ -135,6 +135,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     // `connections` closes the longest open ones before this many are there.
     server.maxConnections = openPerPlace * http.max_connections
     server.on('connection', connections.add)
+    server.on('timeout', closeIfIdle)
     // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
     server.on('checkExpectation', answer)
     server.on('clientError', (error, socket) =>
@@ -178,6 +179,17 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
       clearTimeout(timer)
     },
   }
+}
+
+/**
+ * Closes a connection that has been idle for its time. If this process was held up, a request may be there that is not read yet, and its
+ * client would see a reset: so what has arrived is read first.
+ */
+function closeIfIdle(socket: Socket): void {
+  const { bytesRead } = socket
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead) socket.destroy()
+  })
 }
 
 /** The request target as a path (RFC 9112 §3.2.2); `*`, where nothing is, for one that no URL could be. */

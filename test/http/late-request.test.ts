@@ -1,7 +1,8 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { EventEmitter, once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { startApi } from '../support/api-app.ts'
 
 t.test(
@@ -28,3 +29,33 @@ t.test(
     t.equal((await api.get('/v1/pods')).body.total, 1, 'the default one alone')
   },
 )
+
+t.test('a request that is there when the idle time of its connection ends is answered', async t => {
+  const { port, faults } = await startApi(t)
+  const opened = once(subscribed(t, 'net.server.socket'), 'socket')
+  const client = connect({ port, host: '127.0.0.1' })
+  const [serverSide] = await opened
+  const ask = () => client.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n')
+  ask()
+  await once(client, 'data')
+  const answered = once(client, 'data')
+  // As after a stall: the timers of Node run before it looks at what has arrived.
+  setTimeout(() => {
+    ask()
+    serverSide.emit('timeout')
+  }, 0)
+  t.match(String((await answered)[0]), /^HTTP\/1\.1 200 /)
+  const closed = once(client, 'close')
+  serverSide.emit('timeout')
+  await closed
+  t.strictSame(faults, [])
+})
+
+/** Emits `socket` for each connection that a server of this process accepts. */
+function subscribed(t: Test, channel: string): EventEmitter {
+  const emitter = new EventEmitter()
+  const tell = (message: unknown) => emitter.emit('socket', (message as { socket: Socket }).socket)
+  subscribe(channel, tell)
+  t.teardown(() => unsubscribe(channel, tell))
+  return emitter
+}
