@@ -17,8 +17,9 @@ import {
   PolicyReplacement,
   PolicyRule,
   PolicyRuleCreation,
+  type PolicyWriter,
 } from '../model/policy.ts'
-import { pageOf, shape } from '../model/shape.ts'
+import { oneOf, pageOf, shape } from '../model/shape.ts'
 import { lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
@@ -30,7 +31,20 @@ const scopeQuery = {
     }),
   ),
 }
-const named = ({ podId, inboxId }: { podId?: string; inboxId?: string }) => ({ pod: podId, inbox: inboxId })
+const levelQuery = {
+  ...scopeQuery,
+  setBy: Type.Optional(
+    oneOf(['account', 'pod'], {
+      description:
+        'The level that keys of this kind set there; left out: keys of your own kind. An account key reads and changes what pod keys set with `pod`.',
+    }),
+  ),
+}
+const named = ({ podId, inboxId, setBy }: { podId?: string; inboxId?: string; setBy?: PolicyWriter }) => ({
+  pod: podId,
+  inbox: inboxId,
+  setBy,
+})
 
 const tag = 'Sender rules'
 
@@ -44,7 +58,7 @@ export const policyOperations: readonly Operation[] = [
     description:
       'The account, the pod and the inbox are levels, and what account keys and pod keys set for the same scope are two levels. Mail is blocked if any level blocks it, and admitted only if every level in mode `allowlist` lists it. So no level can loosen another.',
     access: 'pod',
-    query: shape(scopeQuery),
+    query: shape(levelQuery),
     success: { status: 200, schema: Policy },
     problems: ['not_found'],
     handle: ({ app, caller, query }) => getPolicy(app, caller, named(query)),
@@ -58,7 +72,7 @@ export const policyOperations: readonly Operation[] = [
     description:
       'A direction that is left out stays as it is. A pod key changes only what pod keys set; rules that account keys made stay in force. To add or delete one rule, use POST and DELETE /v1/policy/rules: two clients that do so do not overwrite each other.',
     access: 'pod',
-    query: shape(scopeQuery),
+    query: shape(levelQuery),
     body: PolicyReplacement,
     faults: policyFaults,
     success: { status: 200, schema: Policy },
@@ -74,7 +88,7 @@ export const policyOperations: readonly Operation[] = [
     description:
       '`allowlist` admits only addresses that an allow rule of this level lists, so an empty list admits nobody. Add the rules first.',
     access: 'pod',
-    query: shape(scopeQuery),
+    query: shape(levelQuery),
     body: PolicyModeChange,
     success: { status: 200, schema: Policy },
     problems: ['not_found'],
@@ -89,7 +103,7 @@ export const policyOperations: readonly Operation[] = [
     description:
       'It holds at once. `block` beats `allow` at every scope. An inbound `allow` rule matches a sender who is proven to be the one (DMARC), so that nobody gets in by writing a name into From.',
     access: 'pod',
-    query: shape(scopeQuery),
+    query: shape(levelQuery),
     body: PolicyRuleCreation,
     faults: policyFaults,
     success: { status: 201, schema: PolicyRule },
@@ -101,7 +115,7 @@ export const policyOperations: readonly Operation[] = [
     method: 'delete',
     path: '/v1/policy/rules/{id}',
     tag,
-    summary: 'Delete a rule where it was made; one that is inherited is refused.',
+    summary: 'Delete a rule. A pod key deletes rules of pod keys only.',
     description:
       'A pod key cannot delete a rule that an account key made, even for its own pod (403 `inherited_rule`).',
     access: 'pod',
@@ -116,7 +130,8 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy/audit',
     tag,
     summary: 'List changes of the rules and what they refused, newest first.',
-    description: 'To find out why mail did not come in or could not be sent, and who changed a rule.',
+    description:
+      'To find out why mail did not come in or could not be sent, and which key changed a rule (`keyId`).',
     access: 'pod',
     query: shape({
       ...scopeQuery,

@@ -21,6 +21,23 @@ export const RuleType = oneOf(['allow', 'block'], {
 })
 export type RuleType = Type.Static<typeof RuleType>
 
+const PolicyScope = oneOf(['account', 'pod', 'inbox'], {
+  title: 'PolicyScope',
+  description: 'Whether it is set for the account, the pod or the inbox.',
+})
+
+export const PolicyWriter = oneOf(['account', 'pod'], {
+  title: 'PolicyWriter',
+  description:
+    'Whether account keys or pod keys set it. What both set for one pod or inbox are two levels, and mail must pass both.',
+})
+export type PolicyWriter = Type.Static<typeof PolicyWriter>
+
+const PolicyLevel = named('PolicyLevel', 'A level of sender rules.', {
+  scope: PolicyScope,
+  setBy: PolicyWriter,
+})
+
 const value = Type.String({
   minLength: 1,
   maxLength: limits.policyValueLength,
@@ -37,6 +54,8 @@ export const PolicyRule = named(
     type: RuleType,
     value,
     direction: PolicyDirection,
+    scope: PolicyScope,
+    setBy: PolicyWriter,
     createdAt: instantOf('When it was made.'),
   },
 )
@@ -62,9 +81,14 @@ const PolicyOfDirection = named('DirectionPolicy', 'What holds in one direction.
     description:
       '`allowlist` if this level or another one that applies here has a list: then mail must be on every such list.',
   }),
+  lists: Type.Array(PolicyLevel, {
+    examples: [[]],
+    description: 'The levels with an allowlist. Mail must be on each of these lists.',
+  }),
   rules: Type.Array(PolicyRule, {
     examples: [[]],
-    description: 'The rules that keys of your kind (account keys or pod keys) made for this scope.',
+    description:
+      'The rules of this level: those that keys of your kind (account keys or pod keys) made for this scope. An account key reads the level of the pod keys with `setBy=pod`.',
   }),
   inheritedRules: Type.Array(PolicyRule, {
     examples: [[]],

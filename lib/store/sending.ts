@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
+import type { PolicyWriter } from '../model/policy.ts'
 import type { Db } from './dialect/dialect.ts'
 import { keptRowsOf } from './dialect/kept.ts'
 import type { FoundPolicy } from './policy.ts'
 import { everyPod, type Suppressed } from './suppressions.ts'
-import type { DomainRow, PolicyWriter } from './tables.ts'
+import type { DomainRow } from './tables.ts'
 
 /** All that rows say of whether an inbox may write to somebody. */
 export interface SendingFacts extends FoundPolicy {

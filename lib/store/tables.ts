@@ -1,4 +1,5 @@
 import type { Sealed } from '../base/secret-box.ts'
+import type { PolicyWriter } from '../model/policy.ts'
 
 /** The rows of lib/store/schema.sql, which says what each column means. JSON columns are text here. */
 export interface MigrationRow {
@@ -336,9 +337,6 @@ export interface IdempotencyRow {
   body: string
   createdAt: string
 }
-
-/** Whose key set a mode or a rule. */
-export type PolicyWriter = 'account' | 'pod'
 
 export interface PolicyModeRow {
   scope: string

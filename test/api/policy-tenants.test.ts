@@ -75,6 +75,32 @@ t.test('no level loosens another: an address must be on the lists of account, po
   t.strictSame(faults, [])
 })
 
+t.test('an account key sees and lifts the allowlist that a pod key set', async t => {
+  const { api, podApi, pod, inbox, send, faults } = await setUp(t)
+  for (const scope of [`podId=${pod}`, `inboxId=${inbox}`]) {
+    await podApi.call('PUT', `/v1/policy?${scope}`, list('near.example'))
+    const refused = await api.send(inbox, { to: 'bob@far.example', subject: 's', body: 'b' })
+    t.match(
+      refused.body.message,
+      /not on the allowlist of the (pod|inbox), set by pod keys\. .*Add an allow rule/,
+    )
+    const seen = (await api.get(`/v1/policy?${scope}`)).body.outbound
+    const level = { scope: scope.startsWith('pod') ? 'pod' : 'inbox', setBy: 'pod' }
+    t.match(seen, { mode: 'inherit', effectiveMode: 'allowlist', rules: [], lists: [level] })
+    t.match(seen.inheritedRules, [{ value: 'near.example', ...level }])
+    const theirs = (await api.get(`/v1/policy?${scope}&setBy=pod`)).body.outbound
+    t.match(theirs, { mode: 'allowlist', rules: [{ value: 'near.example' }], inheritedRules: [] })
+    const none = { mode: 'none', direction: 'outbound' }
+    t.equal((await api.call('PUT', `/v1/policy/mode?${scope}&setBy=pod`, none)).status, 200)
+    t.equal(await send('bob@far.example'), 200)
+  }
+  const none = { mode: 'none', direction: 'outbound' }
+  t.match(await podApi.call('PUT', `/v1/policy/mode?podId=${pod}&setBy=account`, none), { status: 403 })
+  t.match(await podApi.get(`/v1/policy?podId=${pod}&setBy=account`), { status: 403 })
+  t.match(await api.get('/v1/policy?setBy=pod'), { status: 400, body: { error: 'invalid_request' } })
+  t.strictSame(faults, [])
+})
+
 t.test('the same rule of an account key and of a pod key are two rules', async t => {
   const { api, podApi, pod, send, faults } = await setUp(t)
   const rule = { type: 'block', value: 'evil.example', direction: 'outbound' }

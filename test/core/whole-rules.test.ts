@@ -77,7 +77,7 @@ t.test('sender rules', async t => {
     const mode = one<PolicyMode>(
       at === 0 ? ['none', 'allowlist'] : ['none', 'allowlist', 'inherit', 'inherit'],
     )
-    return { mode, rules }
+    return { scope: 'account', setBy: 'account', mode, rules }
   }
   const shown = (levels: readonly PolicyLevel[]) =>
     levels

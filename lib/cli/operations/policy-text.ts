@@ -5,15 +5,19 @@ import { tableOf } from '../output.ts'
 export function textOfPolicy(policy: Policy): string {
   return (['inbound', 'outbound'] as const)
     .map(direction => {
-      const { mode, effectiveMode, rules, inheritedRules } = policy[direction]
+      const { mode, lists, rules, inheritedRules } = policy[direction]
       const rows = [
-        ...rules.map(rule => ({ ...rule, set: 'here' })),
-        ...inheritedRules.map(rule => ({ ...rule, set: 'elsewhere' })),
+        ...rules.map(rule => ({ ...rule, level: levelName(rule) })),
+        ...inheritedRules.map(rule => ({ ...rule, level: levelName(rule) })),
       ]
-      const head = `${direction}: mode ${mode}${mode === effectiveMode ? '' : ` (in force: ${effectiveMode})`}`
+      const head = `${direction}: mode ${mode}${lists.length > 0 ? `; allowlists: ${lists.map(levelName).join(', ')}` : ''}`
       return rows.length > 0
-        ? `${head}\n${tableOf(rows, ['id', 'type', 'value', 'set'])}`
+        ? `${head}\n${tableOf(rows, ['id', 'type', 'value', 'level'])}`
         : `${head}, no rules`
     })
     .join('\n\n')
+}
+
+function levelName({ scope, setBy }: { scope: string; setBy: string }): string {
+  return `${scope}, by ${setBy} keys`
 }

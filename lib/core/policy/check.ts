@@ -86,11 +86,11 @@ class NotPermitted extends Problem {
   readonly refusal: Refusal
 
   constructor(refusal: Refusal) {
-    const { address, reason, rule } = refusal
+    const { address, reason, rule, level } = refusal
     const message =
       reason === 'blocked'
         ? `A sender rule blocks ${address} (${rule?.value}). Nothing was sent.`
-        : `${address} is not on the allowlist. Nothing was sent.`
+        : `${address} is not on the allowlist of the ${level?.scope}, set by ${level?.setBy === 'pod' ? 'pod keys' : 'account keys'}. Nothing was sent. Add an allow rule there, or ask who manages it to do so.`
     super('recipient_not_permitted', message, { recipient: address })
     this.refusal = refusal
   }

@@ -5,7 +5,7 @@ import {
   normaliseMailDomain,
   normaliseRecipient,
 } from '../../mail/address/address.ts'
-import type { PolicyMode, RuleType } from '../../model/policy.ts'
+import type { PolicyMode, PolicyWriter, RuleType } from '../../model/policy.ts'
 
 export interface Rule {
   readonly id: string
@@ -18,6 +18,8 @@ export interface Rule {
  * for it, are two levels.
  */
 export interface PolicyLevel {
+  readonly scope: 'account' | 'pod' | 'inbox'
+  readonly setBy: PolicyWriter
   readonly mode: PolicyMode
   readonly rules: readonly Rule[]
 }
@@ -40,6 +42,8 @@ export type Decision =
       readonly address: string
       /** The rule that blocks. */
       readonly rule: Rule | null
+      /** The level whose list lacks the address. */
+      readonly level: PolicyLevel | null
     }
 
 /** `allowlist` if any level has a list: each list restricts what the others admit. */
@@ -47,7 +51,8 @@ export function effectiveMode(levels: readonly PolicyLevel[]): 'none' | 'allowli
   return levels.some(hasList) ? 'allowlist' : 'none'
 }
 
-function hasList(level: PolicyLevel): boolean {
+/** Whether an address must be on a list of this level. */
+export function hasList(level: PolicyLevel): boolean {
   return level.mode === 'allowlist'
 }
 
@@ -66,17 +71,17 @@ export function decide(levels: readonly PolicyLevel[], correspondent: Correspond
   for (const address of addresses) {
     const values = valuesBlocking(address)
     const rule = blocks.find(one => values.includes(one.value))
-    if (rule) return { isPermitted: false, reason: 'blocked', address, rule }
+    if (rule) return { isPermitted: false, reason: 'blocked', address, rule, level: null }
   }
-  const lists = levels.filter(hasList)
-  if (lists.length === 0) return { isPermitted: true }
+  const withList = levels.filter(hasList)
+  if (withList.length === 0) return { isPermitted: true }
   const values = allowable === null ? [] : valuesMatching(allowable)
-  const isListed = lists.every(level =>
-    level.rules.some(rule => rule.type === 'allow' && values.includes(rule.value)),
-  )
-  if (isListed && isProven) return { isPermitted: true }
+  const lists = (level: PolicyLevel) =>
+    level.rules.some(rule => rule.type === 'allow' && values.includes(rule.value))
+  const level = withList.find(one => !lists(one)) ?? null
+  if (!level && isProven) return { isPermitted: true }
   const address = allowable ?? addresses[0] ?? ''
-  return { isPermitted: false, reason: isListed ? 'unauthenticated' : 'not_allowed', address, rule: null }
+  return { isPermitted: false, reason: level ? 'not_allowed' : 'unauthenticated', address, rule: null, level }
 }
 
 /**

@@ -12,16 +12,17 @@ import type {
   PolicyReplacement,
   PolicyRule,
   PolicyRuleCreation,
+  PolicyWriter,
 } from '../../model/policy.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findPod } from '../../store/pods.ts'
 import { deletePolicyRule, findPolicyRule, insertPolicyRule, setPolicyMode } from '../../store/policy.ts'
-import type { PolicyRuleRow, PolicyWriter } from '../../store/tables.ts'
+import type { PolicyRuleRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { type Caller, reachesInbox, reachesPod } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
-import { effectiveMode, normalisePolicyValue, rulesInForce } from './decision.ts'
+import { effectiveMode, hasList, normalisePolicyValue, rulesInForce } from './decision.ts'
 import {
   accountScope,
   type LevelRows,
@@ -33,63 +34,89 @@ import {
   scopeNames,
 } from './scope.ts'
 
-/** The scope that a request names: a pod by id or clientId, or an inbox; without either, the account. */
+/** The level that a request names: a pod by id or clientId, or an inbox; without either, the account. */
 export interface NamedScope {
   readonly pod?: string | undefined
   readonly inbox?: string | undefined
+  /** What keys of this kind set there; unless given, keys of the caller's kind. */
+  readonly setBy?: PolicyWriter | undefined
 }
 
 const directions = ['inbound', 'outbound'] as const
 
-/** Whose level a caller reads and writes: account keys and pod keys set the same scope apart from each other. */
-function writerOf(caller: Caller): PolicyWriter {
-  return caller.podId === null ? 'account' : 'pod'
+/** A scope, and whose level of it a request is about. */
+interface Level extends Scope {
+  readonly setBy: PolicyWriter
 }
 
-/** The level of a scope that the caller writes. */
-function ownLevel(levels: readonly LevelRows[], caller: Caller, scope: Scope): LevelRows {
-  return levels.find(level => level.scope === scopeName(scope) && level.setBy === writerOf(caller))!
+/** @throws Problem as `requireScope`; `forbidden` to a pod key for what account keys set, `invalid_request` for what pod keys set for the account */
+async function requireLevel(db: Db, caller: Caller, named: NamedScope): Promise<Level> {
+  const scope = await requireScope(db, caller, named)
+  const own = caller.podId === null ? 'account' : 'pod'
+  const { setBy = own } = named
+  if (setBy === 'account' && own === 'pod') {
+    throw new Problem('forbidden', 'Only an account key changes what account keys set.')
+  }
+  if (setBy === 'pod' && scope.podId === null) {
+    throw invalidRequest(
+      'query/setBy',
+      'must be left out for the account: pod keys set rules for pods and inboxes only',
+    )
+  }
+  return { ...scope, setBy }
 }
 
-function present(scope: Scope, caller: Caller, rows: ScopeRows): Policy {
-  const { podId, inboxId } = scope
+function levelOf(levels: readonly LevelRows[], level: Level): LevelRows {
+  return levels.find(one => one.name === scopeName(level) && one.setBy === level.setBy)!
+}
+
+function present(level: Level, rows: ScopeRows): Policy {
+  const { podId, inboxId } = level
   return {
     scope: podId === null ? 'account' : { podId, inboxId },
-    inbound: presentDirection(scope, caller, levelsOf(rows, 'inbound')),
-    outbound: presentDirection(scope, caller, levelsOf(rows, 'outbound')),
+    inbound: presentDirection(level, levelsOf(rows, 'inbound')),
+    outbound: presentDirection(level, levelsOf(rows, 'outbound')),
   }
 }
 
-function presentDirection(scope: Scope, caller: Caller, levels: readonly LevelRows[]): PolicyOfDirection {
-  const own = ownLevel(levels, caller, scope)
-  const others = levels.filter(level => level !== own)
+function presentDirection(level: Level, levels: readonly LevelRows[]): PolicyOfDirection {
+  const own = levelOf(levels, level)
+  const others = levels.filter(one => one !== own)
   return {
     mode: own.mode,
     effectiveMode: effectiveMode(levels),
-    rules: own.rules.map(presentRule),
-    inheritedRules: others.flatMap(rulesInForce).map(rule => presentRule(rule as PolicyRuleRow)),
+    lists: levels.filter(hasList).map(({ scope, setBy }) => ({ scope, setBy })),
+    rules: own.rules.map(rule => presentRule(own.scope, rule)),
+    inheritedRules: others.flatMap(one =>
+      rulesInForce(one).map(rule => presentRule(one.scope, rule as PolicyRuleRow)),
+    ),
   }
 }
 
-function presentRule({ id, type, value, direction, createdAt }: PolicyRuleRow): PolicyRule {
+function presentRule(
+  scope: PolicyRule['scope'],
+  { id, type, value, direction, setBy, createdAt }: PolicyRuleRow,
+): PolicyRule {
   return {
     id,
     type: type as PolicyRule['type'],
     value,
     direction: direction as PolicyDirection,
+    scope,
+    setBy,
     createdAt,
   }
 }
 
-/** @throws Problem as `requireScope` */
+/** @throws Problem as `requireLevel` */
 export async function getPolicy(app: Rows, caller: Caller, named: NamedScope): Promise<Policy> {
-  const scope = await requireScope(app.store.read, caller, named)
-  return present(scope, caller, await readScope(app.store.read, scope))
+  const level = await requireLevel(app.store.read, caller, named)
+  return present(level, await readScope(app.store.read, level))
 }
 
 /**
  * Replaces the mode and the rules of the caller's level in the directions that are given. A rule that stays keeps its id.
- * @throws Problem as `requireScope`; `invalid_request`
+ * @throws Problem as `requireLevel`; `invalid_request`
  */
 export async function replacePolicy(
   app: App,
@@ -98,13 +125,13 @@ export async function replacePolicy(
   replacement: PolicyReplacement,
 ): Promise<Policy> {
   return app.store.write(async db => {
-    const scope = await requireScope(db, caller, named)
-    const rows = await readScope(db, scope)
+    const at = await requireLevel(db, caller, named)
+    const rows = await readScope(db, at)
     for (const direction of directions) {
       const wanted = replacement[direction]
       if (!wanted) continue
-      const level = ownLevel(levelsOf(rows, direction), caller, scope)
-      await applyMode(app, db, caller, scope, level, direction, wanted.mode)
+      const level = levelOf(levelsOf(rows, direction), at)
+      await applyMode(app, db, caller, at, level, direction, wanted.mode)
       const values = new Map(
         wanted.rules.map(({ type, value }, index) => {
           const normal = requireValue(value, `/${direction}/rules/${index}/value`)
@@ -112,15 +139,15 @@ export async function replacePolicy(
         }),
       )
       for (const row of level.rules) {
-        if (!values.delete(`${row.type} ${row.value}`)) await dropRule(app, db, caller, scope, row)
+        if (!values.delete(`${row.type} ${row.value}`)) await dropRule(app, db, caller, at, row)
       }
-      for (const rule of values.values()) await makeRule(app, db, caller, scope, rule)
+      for (const rule of values.values()) await makeRule(app, db, caller, at, rule)
     }
-    return present(scope, caller, await readScope(db, scope))
+    return present(at, await readScope(db, at))
   })
 }
 
-/** @throws Problem as `requireScope`; `invalid_request` for `inherit` of the account */
+/** @throws Problem as `requireLevel`; `invalid_request` for `inherit` of the account */
 export async function changePolicyMode(
   app: App,
   caller: Caller,
@@ -128,14 +155,14 @@ export async function changePolicyMode(
   { mode, direction }: PolicyModeChange,
 ): Promise<Policy> {
   return app.store.write(async db => {
-    const scope = await requireScope(db, caller, named)
-    const level = ownLevel(levelsOf(await readScope(db, scope), direction), caller, scope)
-    await applyMode(app, db, caller, scope, level, direction, mode)
-    return present(scope, caller, await readScope(db, scope))
+    const at = await requireLevel(db, caller, named)
+    const level = levelOf(levelsOf(await readScope(db, at), direction), at)
+    await applyMode(app, db, caller, at, level, direction, mode)
+    return present(at, await readScope(db, at))
   })
 }
 
-/** @throws Problem as `requireScope`; `invalid_request`, `rule_exists`, `rule_limit_reached` */
+/** @throws Problem as `requireLevel`; `invalid_request`, `rule_exists`, `rule_limit_reached` */
 export async function addPolicyRule(
   app: App,
   caller: Caller,
@@ -144,12 +171,12 @@ export async function addPolicyRule(
 ): Promise<PolicyRule> {
   const value = requireValue(request.value, '/value')
   return app.store.write(async db => {
-    const scope = await requireScope(db, caller, named)
+    const level = await requireLevel(db, caller, named)
     const { type, direction } = request
-    const { rules } = ownLevel(levelsOf(await readScope(db, scope), direction), caller, scope)
+    const { scope, rules } = levelOf(levelsOf(await readScope(db, level), direction), level)
     if (rules.some(row => row.type === type && row.value === value)) throw new Problem('rule_exists')
     if (rules.length >= limits.policyRules) throw new Problem('rule_limit_reached')
-    return presentRule(await makeRule(app, db, caller, scope, { type, value, direction }))
+    return presentRule(scope, await makeRule(app, db, caller, level, { type, value, direction }))
   })
 }
 
@@ -173,7 +200,9 @@ export async function deleteRule(app: App, caller: Caller, named: NamedScope, id
     if (scope.inboxId !== null && !reachesInbox(caller, { id: scope.inboxId, podId: scope.podId ?? '' })) {
       throw noSuchRule()
     }
-    if (caller.podId !== null && row.setBy === 'account') throw new Problem('inherited_rule')
+    if (caller.podId !== null && row.setBy === 'account') {
+      throw new Problem('inherited_rule', 'An account key made this rule. Only an account key can delete it.')
+    }
     await dropRule(app, db, caller, scope, row)
   })
 }
@@ -182,7 +211,8 @@ export async function deleteRule(app: App, caller: Caller, named: NamedScope, id
 export async function getRule({ store }: Rows, id: string): Promise<PolicyRule> {
   const row = isId(id) ? await findPolicyRule(store.read, id.toLowerCase()) : undefined
   if (!row) throw noSuchRule()
-  return presentRule(row)
+  const scope = await scopeOfRule(store.read, row)
+  return presentRule(!scope?.podId ? 'account' : scope.inboxId ? 'inbox' : 'pod', row)
 }
 
 function noSuchRule(): Problem {
@@ -232,7 +262,7 @@ async function applyMode(
     throw invalidRequest('body/mode', 'must be none or allowlist: the account has nothing to inherit from')
   }
   if (before.mode === mode) return
-  await setPolicyMode(db, { scope: before.scope, setBy: before.setBy, direction, mode })
+  await setPolicyMode(db, { scope: before.name, setBy: before.setBy, direction, mode })
   await recordPolicyAudit(app, db, scope, { action: 'mode_changed', direction, mode, keyId: caller.keyId })
 }
 
@@ -240,13 +270,13 @@ async function makeRule(
   app: App,
   db: WriteDb,
   caller: Caller,
-  scope: Scope,
+  level: Level,
   { type, value, direction }: PolicyRuleCreation,
 ): Promise<PolicyRuleRow> {
   const row: PolicyRuleRow = {
     id: app.ids.next(),
-    scope: scopeName(scope),
-    setBy: writerOf(caller),
+    scope: scopeName(level),
+    setBy: level.setBy,
     direction,
     type,
     value,
@@ -254,7 +284,7 @@ async function makeRule(
   }
   await insertPolicyRule(db, row)
   const told = { direction, type, value, ruleId: row.id, keyId: caller.keyId }
-  await recordPolicyAudit(app, db, scope, { action: 'rule_added', ...told })
+  await recordPolicyAudit(app, db, level, { action: 'rule_added', ...told })
   return row
 }
 
@@ -266,7 +296,9 @@ async function dropRule(
   row: PolicyRuleRow,
 ): Promise<void> {
   await deletePolicyRule(db, row.id)
-  const { type, value, id: ruleId, direction } = presentRule(row)
+  const { id: ruleId, value } = row
+  const type = row.type as PolicyRule['type']
+  const direction = row.direction as PolicyDirection
   const told = { direction, type, value, ruleId, keyId: caller.keyId }
   await recordPolicyAudit(app, db, scope, { action: 'rule_removed', ...told })
 }

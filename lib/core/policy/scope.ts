@@ -1,9 +1,9 @@
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Scope } from '../../base/scope.ts'
-import type { PolicyDirection, PolicyMode } from '../../model/policy.ts'
+import type { PolicyDirection, PolicyMode, PolicyWriter } from '../../model/policy.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listPolicyModes, listPolicyRules } from '../../store/policy.ts'
-import type { PolicyModeRow, PolicyRuleRow, PolicyWriter } from '../../store/tables.ts'
+import type { PolicyModeRow, PolicyRuleRow } from '../../store/tables.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getPodRow } from '../app/reach.ts'
 import type { PolicyLevel, Rule } from './decision.ts'
@@ -60,22 +60,25 @@ export async function readScope(db: Db, scope: Scope): Promise<ScopeRows> {
 
 /** A level, and which rows belong to it. */
 export interface LevelRows extends PolicyLevel {
-  readonly scope: string
-  readonly setBy: PolicyWriter
+  /** How rows name the scope. */
+  readonly name: string
   readonly rules: readonly (Rule & PolicyRuleRow)[]
 }
 
+const scopes = ['account', 'pod', 'inbox'] as const
+
 /** The levels of one direction: the account, then the pod and the inbox, each as account keys and as pod keys set it. */
 export function levelsOf({ names, modes, rules }: ScopeRows, direction: PolicyDirection): LevelRows[] {
-  return names.flatMap(scope => {
-    const writers: readonly PolicyWriter[] = scope === accountScope ? ['account'] : ['account', 'pod']
+  return names.flatMap((name, index) => {
+    const writers: readonly PolicyWriter[] = name === accountScope ? ['account'] : ['account', 'pod']
     return writers.map(setBy => {
       const isOf = (row: { scope: string; direction: string; setBy: string }) =>
-        row.scope === scope && row.direction === direction && row.setBy === setBy
+        row.scope === name && row.direction === direction && row.setBy === setBy
       return {
-        scope,
+        name,
+        scope: scopes[index]!,
         setBy,
-        mode: (modes.find(isOf)?.mode ?? defaultMode(scope)) as PolicyMode,
+        mode: (modes.find(isOf)?.mode ?? defaultMode(name)) as PolicyMode,
         rules: rules.filter(isOf) as (Rule & PolicyRuleRow)[],
       }
     })
@@ -83,6 +86,6 @@ export function levelsOf({ names, modes, rules }: ScopeRows, direction: PolicyDi
 }
 
 /** The mode of a level where none was set. */
-function defaultMode(scope: string): PolicyMode {
-  return scope === accountScope ? 'none' : 'inherit'
+function defaultMode(name: string): PolicyMode {
+  return name === accountScope ? 'none' : 'inherit'
 }

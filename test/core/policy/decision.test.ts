@@ -10,6 +10,8 @@ import {
 function level(text: string): PolicyLevel {
   const [mode, ...rules] = text.split(' ')
   return {
+    scope: 'account',
+    setBy: 'account',
     mode: mode as PolicyLevel['mode'],
     rules: rules.map(rule => ({
       id: rule,
