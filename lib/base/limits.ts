@@ -276,6 +276,8 @@ export const limits = {
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
   verifyFindings: 100,
   verifyLookMs: 1_000,
+  /** How many raws, of at most 256 KiB each, `mailboxctl verify` reads from the database in one statement. */
+  verifyRaws: 32,
   /** How long the database is kept as it was before an upgrade. */
   beforeUpgradeMs: 7 * 86_400_000,
   /**

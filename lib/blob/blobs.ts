@@ -4,6 +4,8 @@ import type { Content } from './content.ts'
 export interface BlobFile {
   readonly id: string
   readonly sizeBytes: number
+  /** Of its bytes, in hexadecimal. */
+  readonly sha256: string
 }
 
 /** A file that no row pointed to, and that was set aside. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -5,10 +6,21 @@ import { Readable } from 'node:stream'
 /** Raw bytes that are on their way in or out: small ones in memory, large ones in a file. */
 export type Content =
   | { readonly kind: 'memory'; readonly bytes: Buffer }
-  | { readonly kind: 'file'; readonly path: string; readonly sizeBytes: number }
+  | {
+      readonly kind: 'file'
+      readonly path: string
+      readonly sizeBytes: number
+      /** In hexadecimal, as it was computed when the bytes came. */
+      readonly sha256: string
+    }
 
 export function sizeOf(content: Content): number {
   return content.kind === 'memory' ? content.bytes.length : content.sizeBytes
+}
+
+/** The SHA-256 of the content in hexadecimal, without reading a file. */
+export function sha256Of(content: Content): string {
+  return content.kind === 'memory' ? hash('sha256', content.bytes) : content.sha256
 }
 
 /** The bytes as they can cross into another thread: alone, and not with all that lies beside them in memory. */

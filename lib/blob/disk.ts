@@ -116,11 +116,11 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
       if (!isUsed) await createFile(usedPath(dataDir), '')
       isUsed = true
     },
-    async find({ id }) {
+    async find({ id, sha256 }) {
       const path = pathOf(id)
       const found = await stat(path).catch(absent)
       if (!found) await requireRaws()
-      return found && { kind: 'file', path, sizeBytes: found.size }
+      return found && { kind: 'file', path, sizeBytes: found.size, sha256 }
     },
     async sizeOf(id) {
       const found = await stat(pathOf(id)).catch(absent)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -23,6 +24,8 @@ export function createIntake(spool: () => string, memoryBytes: number): Intake {
   let file: WriteStream | undefined
 
   const fault = { error: undefined as Error | undefined }
+  // Of a file alone: what stays in memory is hashed in one call when that is needed.
+  const hash = createHash('sha256')
 
   return {
     write(chunk) {
@@ -36,10 +39,12 @@ export function createIntake(spool: () => string, memoryBytes: number): Intake {
         file.on('error', error => {
           fault.error = error
         })
-        const ready = file.write(Buffer.concat(chunks))
+        const begin = Buffer.concat(chunks)
         chunks = []
-        return ready ? undefined : once(file, 'drain')
+        hash.update(begin)
+        return file.write(begin) ? undefined : once(file, 'drain')
       }
+      hash.update(chunk)
       return file.write(chunk) ? undefined : once(file, 'drain')
     },
     async end() {
@@ -47,7 +52,7 @@ export function createIntake(spool: () => string, memoryBytes: number): Intake {
       if (fault.error) throw fault.error
       file.end()
       await finished(file)
-      return { kind: 'file', path: spoolPath, sizeBytes }
+      return { kind: 'file', path: spoolPath, sizeBytes, sha256: hash.digest('hex') }
     },
     async discard() {
       chunks = []

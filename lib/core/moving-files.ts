@@ -86,8 +86,10 @@ interface MoveHow extends Pick<FilesMoveParts, 'to' | 'told'> {
 
 async function moveEach(read: Db, blobs: DistantBlobs, { to, isAlone, told }: MoveHow) {
   const sum = { files: 0, copied: 0, copiedBytes: 0, missing: 0 }
-  const move = async ({ id, sizeBytes }: KeptFile) => {
-    const found = await (to === 'bucket' ? blobs.copyToBucket(id) : blobs.copyToDisk({ id, sizeBytes }))
+  const move = async ({ id, sizeBytes, sha256 }: KeptFile) => {
+    const found = await (to === 'bucket'
+      ? blobs.copyToBucket(id)
+      : blobs.copyToDisk({ id, sizeBytes, sha256 }))
     const size = found?.sizeBytes ?? (await blobs.sizeOf(id))
     if (size !== sizeBytes) {
       // What was deleted meanwhile is not missing, and what is damaged here stays for somebody to look at.

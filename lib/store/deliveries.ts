@@ -44,7 +44,7 @@ export interface CarriedDelivery {
   readonly delivery: DeliveryRow
   readonly message: CarriedMessage
   /** Undefined for a message whose bytes are made when it is carried. */
-  readonly raw: Pick<RawRow, 'id' | 'sizeBytes' | 'content'> | undefined
+  readonly raw: Pick<RawRow, 'id' | 'sizeBytes' | 'sha256' | 'content'> | undefined
   /** The one that sends; undefined when it was deleted. */
   readonly inbox: SendingInbox | undefined
   /** Whether the operator holds it with all that is like it (lib/store/standing-holds.ts). */
@@ -64,6 +64,7 @@ export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDe
     suspendedAt,
     foundRawId,
     rawBytes,
+    rawSha256,
     content,
     holds,
     listed,
@@ -86,7 +87,10 @@ export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDe
   return {
     delivery,
     message: { ...message, id: delivery.messageId, createdAt: writtenAt },
-    raw: foundRawId === null ? undefined : { id: foundRawId, sizeBytes: rawBytes ?? 0, content },
+    raw:
+      foundRawId === null
+        ? undefined
+        : { id: foundRawId, sizeBytes: rawBytes ?? 0, sha256: rawSha256 ?? '', content },
     inbox: isThere ? { id: foundInboxId, podId, isSystem, suspendedAt } : undefined,
     isHeld: Number(holds) > 0,
     isListed: listed !== null,
@@ -109,7 +113,7 @@ const deliveryToCarry = keptRow((db, given: { id: string }) =>
       'message.subject',
       'message.createdAt as writtenAt',
     ])
-    .select(['raw.id as foundRawId', 'raw.sizeBytes as rawBytes', 'raw.content'])
+    .select(['raw.id as foundRawId', 'raw.sizeBytes as rawBytes', 'raw.sha256 as rawSha256', 'raw.content'])
     .select(['inbox.id as foundInboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
     .select(holdsOfDelivery.as('holds'))
     .select(eb =>

@@ -121,7 +121,7 @@ export async function listDraftAttachments(
   if (draftIds.length === 0) return []
   return db
     .selectFrom('draftAttachment')
-    .select(['id', 'draftId', 'filename', 'contentType', 'sizeBytes'])
+    .select(['id', 'draftId', 'filename', 'contentType', 'sizeBytes', 'sha256'])
     .where('draftId', 'in', draftIds)
     .orderBy('draftId')
     .orderBy('id')

@@ -7,28 +7,53 @@ import { findThread } from './threads.ts'
 export interface KeptFile {
   readonly id: string
   readonly sizeBytes: number
+  readonly sha256: string
 }
 
-/** The files that rows point to, raws and attachments of drafts that were not sent, `limit` of them after the id `after`. */
-export async function listKeptFiles(db: Db, after: string, limit: number): Promise<KeptFile[]> {
+/** The raws, and the attachments of drafts that were not sent: `limit` of each after the id `after`. */
+function keptAfter(db: Db, after: string, limit: number) {
   const raws = db
     .selectFrom('raw')
-    .select(['id', 'sizeBytes'])
-    .where('content', 'is', null)
+    .select(['id', 'sizeBytes', 'sha256'])
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
   const drafted = db
     .selectFrom('draftAttachment')
     .innerJoin('draft', 'draft.id', 'draftAttachment.draftId')
-    .select(['draftAttachment.id', 'draftAttachment.sizeBytes'])
-    .where('draftAttachment.content', 'is', null)
+    .select(['draftAttachment.id', 'draftAttachment.sizeBytes', 'draftAttachment.sha256'])
     .where('draft.status', '!=', 'sent')
     .where('draftAttachment.id', '>', after)
     .orderBy('draftAttachment.id')
     .limit(limit)
-  const rows = [...(await raws.execute()), ...(await drafted.execute())]
-  return rows.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit)
+  return { raws, drafted }
+}
+
+const firstOf = <Row extends KeptFile>(rows: Row[], limit: number) =>
+  rows.sort((one, other) => (one.id < other.id ? -1 : 1)).slice(0, limit)
+
+/** The files that rows point to, `limit` of them after the id `after`. */
+export async function listKeptFiles(db: Db, after: string, limit: number): Promise<KeptFile[]> {
+  const { raws, drafted } = keptAfter(db, after, limit)
+  const found = [
+    ...(await raws.where('content', 'is', null).execute()),
+    ...(await drafted.where('draftAttachment.content', 'is', null).execute()),
+  ]
+  return firstOf(found, limit)
+}
+
+/** The same with those whose bytes are in their rows (`content`, at most 256 KiB each). */
+export async function listKeptBytes(
+  db: Db,
+  after: string,
+  limit: number,
+): Promise<(KeptFile & { readonly content: Buffer | null })[]> {
+  const { raws, drafted } = keptAfter(db, after, limit)
+  const found = [
+    ...(await raws.select('content').execute()),
+    ...(await drafted.select('draftAttachment.content').execute()),
+  ]
+  return firstOf(found, limit)
 }
 
 /** Whether a row points to this file now. */

@@ -246,7 +246,7 @@ export const listReceivedAs = keptRowsOf(
         'message.fromProven',
         'message.verdict',
       ])
-      .select(['raw.id as rawId', 'raw.sizeBytes'])
+      .select('raw.sha256')
       .where('message.inboxId', 'in', inboxIds)
       .where('message.rfcMessageId', 'in', rfcMessageIds)
       .where('message.direction', '=', 'inbound')

@@ -180,9 +180,12 @@ create index "apiKey_inbox" on "apiKey" ("inboxId");
 
 -- The bytes of a message exactly as they crossed the wire, shared by all messages that arrived in one transaction.
 -- Up to 256 KiB they are `content`; larger ones are the file of this id below data_dir/raw and content is null.
+-- sha256 is that of the bytes, in hexadecimal: `mailboxctl verify` finds bytes that changed, and a message that is
+-- delivered again is recognised by it.
 create table "raw" (
   "id" text primary key,
   "sizeBytes" integer not null,
+  "sha256" text not null,
   "content" blob,
   "createdAt" text not null
 );
@@ -625,13 +628,14 @@ create table "draft" (
 create index "draft_list" on "draft" ("inboxId", "id", "status");
 
 -- What is attached to a draft. Up to 256 KiB the bytes are `content`; larger ones are the file of this id below
--- data_dir/raw and content is null. Of a draft that was sent, the bytes are gone.
+-- data_dir/raw and content is null. sha256 is that of the bytes, as in "raw". Of a draft that was sent, the bytes are gone.
 create table "draftAttachment" (
   "id" text primary key,
   "draftId" text not null references "draft" ("id"),
   "filename" text not null,
   "contentType" text not null,
   "sizeBytes" integer not null,
+  "sha256" text not null,
   "content" blob
 );
 create index "draftAttachment_draft" on "draftAttachment" ("draftId", "id");

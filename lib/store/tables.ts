@@ -128,6 +128,7 @@ export interface ApiKeyRow {
 export interface RawRow {
   id: string
   sizeBytes: number
+  sha256: string
   content: Buffer | null
   createdAt: string
 }
@@ -450,6 +451,7 @@ export interface DraftAttachmentRow {
   filename: string
   contentType: string
   sizeBytes: number
+  sha256: string
   content: Buffer | null
 }
 

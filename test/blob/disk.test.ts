@@ -20,16 +20,16 @@ t.test('a spool file is moved to its place, found there, and removed', async t =
   const dataDir = t.testdir()
   const disk = await openDisk(dataDir)
   const id = v7()
-  t.equal(await disk.find({ id, sizeBytes: 9 }), undefined)
+  t.equal(await disk.find({ id, sizeBytes: 9, sha256: '' }), undefined)
   const spooled = disk.spoolPath(v7())
   writeFileSync(spooled, 'the bytes')
   await disk.keep(id, spooled)
   t.notOk(existsSync(spooled))
-  const found = await disk.find({ id, sizeBytes: 9 })
+  const found = await disk.find({ id, sizeBytes: 9, sha256: '' })
   t.match(found, { kind: 'file', sizeBytes: 9, path: join(dataDir, 'raw', id.slice(-2), id) })
   t.equal(Buffer.concat(await openContent(found!).toArray()).toString(), 'the bytes')
   await disk.remove(id)
-  t.equal(await disk.find({ id, sizeBytes: 9 }), undefined)
+  t.equal(await disk.find({ id, sizeBytes: 9, sha256: '' }), undefined)
   await disk.remove(id)
 })
 
@@ -64,7 +64,7 @@ t.test('a spool that somebody removed is made again, and the data directory is n
   t.match(content, { kind: 'file' })
   t.equal(statSync(join(dataDir, 'data', 'spool')).mode & 0o777, 0o700)
   await disk.keep(id, content.kind === 'file' ? content.path : '')
-  t.match(await disk.find({ id, sizeBytes: 15 }), { sizeBytes: 15 })
+  t.match(await disk.find({ id, sizeBytes: 15, sha256: '' }), { sizeBytes: 15 })
   rmSync(join(dataDir, 'data'), { recursive: true })
   t.throws(() => disk.spoolPath(id), { code: 'ENOENT' })
   t.notOk(existsSync(join(dataDir, 'data')))
@@ -79,7 +79,7 @@ t.test('a start clears the spool and leaves the raws alone', async t => {
   const after = await openDisk(dataDir)
   await after.clearSpool()
   t.strictSame(readdirSync(join(dataDir, 'spool')), [])
-  const found = await after.find({ id, sizeBytes: 9 })
+  const found = await after.find({ id, sizeBytes: 9, sha256: '' })
   t.equal(found?.kind === 'file' && readFileSync(found.path, 'utf8'), id)
 })
 
@@ -88,14 +88,14 @@ t.test('what is not there to be kept is an error, and makes nothing', async t =>
   const disk = await openDisk(dataDir)
   const id = v7()
   await t.rejects(disk.keep(id, disk.spoolPath(id)), { code: 'ENOENT' })
-  t.equal(await disk.find({ id, sizeBytes: 9 }), undefined)
+  t.equal(await disk.find({ id, sizeBytes: 9, sha256: '' }), undefined)
 })
 
 t.test('where raws were kept and none is, nothing is said to be gone, and nothing is kept', async t => {
   const dataDir = t.testdir()
   const disk = await openDisk(dataDir)
   t.equal(
-    await disk.find({ id: v7(), sizeBytes: 9 }),
+    await disk.find({ id: v7(), sizeBytes: 9, sha256: '' }),
     undefined,
     'nothing was kept yet: what is not there is not there',
   )
@@ -107,7 +107,7 @@ t.test('where raws were kept and none is, nothing is said to be gone, and nothin
   renameSync(raw, join(dataDir, 'elsewhere'))
   mkdirSync(raw)
   const fault = { name: 'BlobsFault', message: /is empty, and large messages were kept there: mount/ }
-  await t.rejects(disk.find({ id, sizeBytes: 9 }), fault)
+  await t.rejects(disk.find({ id, sizeBytes: 9, sha256: '' }), fault)
   await t.rejects(disk.sizeOf(id), fault)
   await t.rejects(disk.keep(next, disk.spoolPath(next)), fault)
   t.strictSame(readdirSync(raw), [])
@@ -115,11 +115,15 @@ t.test('where raws were kept and none is, nothing is said to be gone, and nothin
   rmdirSync(raw)
   await t.rejects(openDisk(dataDir), fault, 'nor is it made anew')
   renameSync(join(dataDir, 'elsewhere'), raw)
-  t.equal((await disk.find({ id, sizeBytes: 9 }))?.kind, 'file')
+  t.equal((await disk.find({ id, sizeBytes: 9, sha256: '' }))?.kind, 'file')
   await disk.keep(next, disk.spoolPath(next))
   await disk.remove(id)
   await disk.remove(next)
-  t.equal(await (await openDisk(dataDir)).find({ id, sizeBytes: 9 }), undefined, 'what was removed is gone')
+  t.equal(
+    await (await openDisk(dataDir)).find({ id, sizeBytes: 9, sha256: '' }),
+    undefined,
+    'what was removed is gone',
+  )
 })
 
 t.test('an installation of before, that has raws, has them watched from its next start on', async t => {
@@ -136,7 +140,7 @@ t.test('what can be the id of no file leads to none', async t => {
   const disk = await openDisk(dataDir)
   const damaged = /a row is damaged/
   for (const id of ['../../secrets.key', '..', '/etc/passwd', `${v7()}/x`, v7().toUpperCase(), '']) {
-    await t.rejects(disk.find({ id, sizeBytes: 7 }), damaged, `find ${id}`)
+    await t.rejects(disk.find({ id, sizeBytes: 7, sha256: '' }), damaged, `find ${id}`)
     await t.rejects(disk.sizeOf(id), damaged, `sizeOf ${id}`)
     await t.rejects(disk.remove(id), damaged, `remove ${id}`)
     const spooled = disk.spoolPath('x')

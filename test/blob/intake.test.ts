@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openContent, sizeOf } from '../../lib/blob/content.ts'
+import { openContent, sha256Of, sizeOf } from '../../lib/blob/content.ts'
 import { createIntake } from '../../lib/blob/intake.ts'
 
 t.test('what is small stays in memory, and no file is made', async t => {
@@ -13,6 +14,7 @@ t.test('what is small stays in memory, and no file is made', async t => {
   const content = await intake.end()
   t.strictSame(content, { kind: 'memory', bytes: Buffer.from('1234567890') })
   t.equal(sizeOf(content), 10)
+  t.equal(sha256Of(content), hash('sha256', '1234567890'))
   t.equal(Buffer.concat(await openContent(content).toArray()).toString(), '1234567890')
   t.notOk(existsSync(path))
   await intake.discard()
@@ -25,7 +27,12 @@ t.test('one byte more goes into a file that its owner alone may read', async t =
   t.notOk(existsSync(path))
   await intake.write(Buffer.from('1'))
   await intake.write(Buffer.from('23'))
-  t.strictSame(await intake.end(), { kind: 'file', path, sizeBytes: 13 })
+  t.strictSame(await intake.end(), {
+    kind: 'file',
+    path,
+    sizeBytes: 13,
+    sha256: hash('sha256', '1234567890123'),
+  })
   t.equal(readFileSync(path, 'utf8'), '1234567890123')
   t.equal(statSync(path).mode & 0o777, 0o600)
   await intake.discard()
@@ -48,7 +55,7 @@ t.test('a fast sender waits for the disk, and leaves nothing behind by waiting',
     await ready
   }
   t.ok(waits > 10, `${waits} waits`)
-  t.strictSame(await intake.end(), { kind: 'file', path, sizeBytes: 40 * chunk.length })
+  t.match(await intake.end(), { kind: 'file', path, sizeBytes: 40 * chunk.length })
   t.equal(statSync(path).size, 40 * chunk.length)
   await new Promise(resolve => setImmediate(resolve))
   t.strictSame(warnings, [])

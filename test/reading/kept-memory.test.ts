@@ -9,7 +9,7 @@ function fileOf(t: { testdir(): string }, sizeBytes: number): { content: Content
   const path = join(t.testdir(), 'raw')
   const bytes = randomBytes(sizeBytes)
   writeFileSync(path, bytes)
-  return { content: { kind: 'file', path, sizeBytes }, bytes }
+  return { content: { kind: 'file', path, sizeBytes, sha256: '' }, bytes }
 }
 
 t.test('memory is used again once it was released, and holds the new bytes alone', async t => {

@@ -50,7 +50,7 @@ function small(bytes: Buffer): ReadingRequest {
 function large(t: Test, bytes: Buffer): ReadingRequest {
   const path = join(temporaryDir(t), 'raw')
   writeFileSync(path, bytes)
-  return { ...small(bytes), content: { kind: 'file', path, sizeBytes: bytes.length } }
+  return { ...small(bytes), content: { kind: 'file', path, sizeBytes: bytes.length, sha256: '' } }
 }
 
 /** Needs more than a few megabytes, however it is read. */
@@ -160,7 +160,7 @@ t.test('one party leaves room for the others', async t => {
 
 t.test('bytes that can not be had are a fault of ours, and no problem of the message', async t => {
   const { reader, log } = open(t)
-  const content = { kind: 'file', path: '/nonexistent/raw', sizeBytes: 5 } as const
+  const content = { kind: 'file', path: '/nonexistent/raw', sizeBytes: 5, sha256: '' } as const
   await t.rejects(reader.read({ ...small(letter('x')), content }, 'p'), { message: /ENOENT/ })
   t.match(await reader.read(small(letter('next')), 'p'), { isWhole: true })
   t.strictSame(log, [])

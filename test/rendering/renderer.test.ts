@@ -136,7 +136,7 @@ t.test('an attachment out of a raw', async t => {
   const { raw } = await compose(composition({}, bytes))
   const path = join(temporaryDir(t), 'raw')
   writeFileSync(path, raw)
-  const file = { kind: 'file', path, sizeBytes: raw.length } as const
+  const file = { kind: 'file', path, sizeBytes: raw.length, sha256: '' } as const
   t.ok((await renderer.openAttachment(file, 0, 'a'))?.equals(bytes))
   t.equal(await renderer.openAttachment(file, 1, 'a'), undefined)
   const letter = await compose(composition({}, Buffer.from('few')))

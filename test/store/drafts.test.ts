@@ -62,7 +62,7 @@ onEveryDatabase('attachments of drafts', async (t, store) => {
   const { inbox } = await store.write(insertInstallation)
   const row = draft(inbox.id)
   const attachment = (id: string, content: Buffer | null) => ({
-    ...{ id, draftId: row.id, filename: id, contentType: 'text/plain', sizeBytes: 1, content },
+    ...{ id, draftId: row.id, filename: id, contentType: 'text/plain', sizeBytes: 1, sha256: '', content },
   })
   await store.write(async db => {
     await drafts.insertDraft(db, row)

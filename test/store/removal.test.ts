@@ -25,7 +25,7 @@ onEveryDatabase('messages go with what is theirs alone; counters follow', async 
   const { inbox } = await store.write(insertInstallation)
   const { thread, first, second, third } = await store.write(async db => {
     for (const id of ['own', 'shared']) {
-      await insertRaw(db, { id, sizeBytes: 1, content: Buffer.from('x'), createdAt: at(0) })
+      await insertRaw(db, { id, sizeBytes: 1, sha256: '', content: Buffer.from('x'), createdAt: at(0) })
     }
     const thread = await insertThreadRow(db, inbox.id)
     const other = await insertThreadRow(db, inbox.id)

@@ -90,14 +90,14 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
   /** Until then objects are left to the sweep: a thread of a thousand messages does not wait a thousand times. */
   let restsUntil = 0
 
-  async function copied({ id, sizeBytes }: BlobFile): Promise<Content | undefined> {
+  async function copied({ id, sizeBytes, sha256 }: BlobFile): Promise<Content | undefined> {
     const path = pathOf(id)
     const found = await stat(path).catch(absent)
     if (found?.size !== sizeBytes) return undefined
     const now = clock.now()
     // One that was read just now is not trimmed.
     await utimes(path, now, now).catch(absent)
-    return { kind: 'file', path, sizeBytes }
+    return { kind: 'file', path, sizeBytes, sha256 }
   }
 
   /**
@@ -152,7 +152,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
     ...near,
     async copyToBucket(id) {
       const sizeBytes = await near.sizeOf(id)
-      const here = sizeBytes === undefined ? undefined : await near.find({ id, sizeBytes })
+      const here = sizeBytes === undefined ? undefined : await near.find({ id, sizeBytes, sha256: '' })
       if (sizeBytes === undefined || here?.kind !== 'file') return undefined
       const { path } = here
       const key = await keyOf(id)
@@ -163,13 +163,13 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       try {
         if ((await bucket.sizeOf(key)) === sizeBytes) {
           // A length is no proof: a call before this one may have been cut off, or told that the bytes are others.
-          if (list.has(id) || (await isSame({ id, sizeBytes }, path))) {
+          if (list.has(id) || (await isSame({ id, sizeBytes, sha256: '' }, path))) {
             await list.add(id)
             return { sizeBytes, isNew: false }
           }
         }
         await bucket.put(key, path, sizeBytes)
-        if (!(await isSame({ id, sizeBytes }, path)))
+        if (!(await isSame({ id, sizeBytes, sha256: '' }, path)))
           throw new BlobsFault(`what the bucket gives for the raw ${id} is not what was put there`)
         await list.add(id)
       } catch (error) {

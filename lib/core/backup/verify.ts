@@ -1,3 +1,5 @@
+import { createHash, hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,14 +13,14 @@ import { findAccount } from '../../store/account.ts'
 import { type Db, isServer } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findBroken, invariants } from '../../store/invariants.ts'
-import { isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files.ts'
+import { isFileKept, type KeptFile, listKeptBytes, listKeptFiles } from '../../store/kept-files.ts'
 import { findStrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
 import { openReader } from '../../store/open.ts'
 import { hasMessages } from '../../store/raws.ts'
 import { findSecretKey } from '../../store/secrets.ts'
 import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../app/secret-key.ts'
-import { names, rawOfName } from './contents.ts'
+import { names, rawName, rawOfName } from './contents.ts'
 
 /** Something that contradicts what was promised. */
 export interface Finding {
@@ -53,7 +55,7 @@ interface VerifyParts {
  */
 export async function verify(parts: VerifyParts): Promise<Finding[]> {
   const { dataDir, location = join(dataDir, names.database), clock, told = () => {} } = parts
-  const checks = invariants.length + 2
+  const checks = invariants.length + 3
   const { damage, strange } = isServer(location) ? { damage: [], strange: [] } : lookAtFile(location)
   // What is broken can't be asked.
   if (strange === undefined) return damage
@@ -78,7 +80,9 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
     }
     const blobs = await parts.openBlobs(read)
     try {
-      return [...findings, ...(await findFileFaults(dataDir, read, blobs))]
+      findings.push(...(await findFileFaults(dataDir, read, blobs)))
+      told('verify', checks - 1, checks)
+      return [...findings, ...(await findChangedBytes(dataDir, read))]
     } finally {
       await blobs.close()
     }
@@ -177,6 +181,54 @@ export async function findMissingFiles(
     after = page.at(-1)?.id ?? after
   } while (page.length > 0)
   return missing
+}
+
+/**
+ * Bytes that are not those of the SHA-256 in their row, in the database and in the files of the data directory. The objects
+ * in a bucket are not read: a bucket compares what it keeps itself.
+ */
+async function findChangedBytes(dataDir: string, read: Db): Promise<Finding[]> {
+  const promise = 'the bytes of each message are those that came'
+  const findings: Finding[] = []
+  let page: Awaited<ReturnType<typeof listKeptBytes>>
+  let after = ''
+  do {
+    page = await listKeptBytes(read, after, limits.verifyRaws)
+    for (const { content, ...file } of page) {
+      const found = content ? changeOf(content, file) : await changeOfFile(dataDir, file)
+      if (found === undefined || (!content && !(await isFileKept(read, file.id)))) continue
+      findings.push({ check: 'bytes', promise, subject: file.id, found })
+    }
+    after = page.at(-1)?.id ?? after
+  } while (page.length > 0 && findings.length < limits.verifyFindings)
+  return findings.slice(0, limits.verifyFindings)
+}
+
+const isChanged = 'its bytes changed since it was stored: restore it from a backup'
+
+function changeOf(content: Buffer, { sizeBytes, sha256 }: KeptFile): string | undefined {
+  // Another length breaks an invariant.
+  return content.length === sizeBytes && hash('sha256', content) !== sha256 ? isChanged : undefined
+}
+
+async function changeOfFile(
+  dataDir: string,
+  { id, sizeBytes, sha256 }: KeptFile,
+): Promise<string | undefined> {
+  if (!isBlobId(id)) return undefined
+  const sum = createHash('sha256')
+  let size = 0
+  try {
+    for await (const chunk of createReadStream(join(dataDir, rawName(id)), { highWaterMark: 256 * 1024 })) {
+      sum.update(chunk as Buffer)
+      size += (chunk as Buffer).length
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return code === 'ENOENT' ? undefined : `cannot be read (${message}): restore it from a backup`
+  }
+  // Another length was found before (`findMissingFiles`).
+  return size === sizeBytes && sum.digest('hex') !== sha256 ? isChanged : undefined
 }
 
 async function idsOfStrays(blobs: Blobs): Promise<Set<string>> {

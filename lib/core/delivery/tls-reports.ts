@@ -133,11 +133,11 @@ async function compose(
   const unsigned = tlsReportMail(made, { from, to, date, messageId: rfcMessageId })
   const raw = await signDkim(unsigned, await signerOf(app, from, date))
   const rawId = app.ids.next()
-  const content = await keepBytes(app, rawId, [raw])
+  const kept = await keepBytes(app, rawId, [raw])
   const { file, subject } = tlsReportNames(made)
   const people = to.map(address => ({ address, name: '' }))
   return async (db: Parameters<typeof insertRaw>[0]) => {
-    await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })
+    await insertRaw(db, { id: rawId, ...kept, createdAt: date.toISOString() })
     const outgoing = {
       id,
       date,

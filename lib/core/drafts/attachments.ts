@@ -25,7 +25,7 @@ export async function keepAttachments(
   for (const { filename, contentType, content } of readAttachments(uploads)) {
     const id = app.ids.next()
     const kept = await keepBytes(app, id, [content])
-    rows.push({ id, draftId, filename, contentType, sizeBytes: content.length, content: kept })
+    rows.push({ id, draftId, filename, contentType, ...kept })
   }
   return rows
 }

@@ -49,6 +49,8 @@ export interface Reception {
 /** What is kept of a message, for those recipients that let it in. */
 export interface Accepted {
   readonly arrival: Arrival
+  /** Of its bytes, in hexadecimal. */
+  readonly sha256: string
   readonly reading: Reading
   readonly authentication: Authentication
   /** Whether the domain in From is proven; null where authentication is off. */

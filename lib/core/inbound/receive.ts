@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { networkOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
-import { type Content, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, readStart, sha256Of, sizeOf } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { AuthenticatedMessage } from '../../mail/authentication/authenticator.ts'
 import { type Author, namedAuthors, readAuthor } from '../../mail/header/author.ts'
@@ -140,6 +140,7 @@ export async function prepareReception(
     returned,
     becomes: {
       arrival: { ...arrival, recipients: admitted },
+      sha256: sha256Of(arrival.content),
       reading,
       authentication,
       fromProven: isProven(app, arrival, found),

@@ -1,8 +1,7 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
-import type { BlobFile } from '../../blob/blobs.ts'
-import { type Content, readContent, sizeOf } from '../../blob/content.ts'
+import { sizeOf } from '../../blob/content.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { insertContacts } from '../../store/contacts.ts'
@@ -11,7 +10,7 @@ import { together, type WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import { type CountedInbox, countInInboxes, kibOf, messageDate } from '../../store/inboxes.ts'
 import { insertReadings, insertUncountedMessages, listReceivedAs } from '../../store/messages.ts'
-import { findRaw, insertRaws } from '../../store/raws.ts'
+import { insertRaws } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
 import { addUnreadToThread, insertUncountedThreads } from '../../store/threads.ts'
 import { endpointOf } from '../../store/webhook-deliveries.ts'
@@ -73,7 +72,7 @@ export async function writeReceptions(
   const received = await findReceived(db, receptions, now)
   const deliverable: Deliverable[] = []
   for (const reception of receptions) {
-    const repeated = await findRepeated(app, db, reception, received)
+    const repeated = findRepeated(app, reception, received)
     deliverable.push({ repeated, recipients: recipientsOf(reception, repeated) })
   }
   const overQuota = await refuseOverQuota(app, db, sizesOf(receptions, deliverable))
@@ -138,9 +137,6 @@ export async function writeReception(app: App, db: WriteDb, reception: Reception
 
 /** For so long the same bytes under the same Message-ID are the message that is there. */
 const repeatedMs = 7 * 24 * 3_600_000
-/** How many messages of the same Message-ID and size one reception is compared with. Others wait while files are read. */
-const comparisons = 8
-const fileComparisons = 1
 
 type Received = Awaited<ReturnType<typeof listReceivedAs>>
 
@@ -155,26 +151,14 @@ async function findReceived(db: WriteDb, receptions: readonly Reception[], now: 
 }
 
 /** The messages that a reception repeats, by inbox: a peer that got no answer to the first delivers it again. */
-async function findRepeated(
-  app: App,
-  db: WriteDb,
-  reception: Reception,
-  received: Received,
-): Promise<ReadonlyMap<string, string>> {
-  const { becomes } = reception
+function findRepeated(app: App, { becomes }: Reception, received: Received): ReadonlyMap<string, string> {
   const repeated = new Map<string, string>()
-  if ('nothing' in becomes || received.length === 0) return repeated
-  const { arrival, reading } = becomes
+  if ('nothing' in becomes) return repeated
+  const { arrival, sha256, reading } = becomes
   const inboxes = new Set(arrival.recipients.map(({ inboxId }) => inboxId))
-  const isSame = new Map<string, boolean>()
-  const most = arrival.content.kind === 'file' ? fileComparisons : comparisons
-  for (const { id, inboxId, rfcMessageId, rawId, sizeBytes, ...judged } of received) {
-    if (rfcMessageId !== reading.message.rfcMessageId || sizeBytes !== sizeOf(arrival.content)) continue
+  for (const { id, inboxId, rfcMessageId, sha256: stored, ...judged } of received) {
+    if (rfcMessageId !== reading.message.rfcMessageId || stored !== sha256) continue
     if (!inboxes.has(inboxId) || repeated.has(inboxId) || isWorse(judged, becomes)) continue
-    const coming = { rawId: arrival.rawId ?? reception.rawId, content: arrival.content }
-    if (!isSame.has(rawId) && isSame.size >= most) continue
-    if (!isSame.has(rawId)) isSame.set(rawId, await hasBytes(app, db, { id: rawId, sizeBytes }, coming))
-    if (!isSame.get(rawId)) continue
     repeated.set(inboxId, id)
     app.log.info(
       { messageId: id, inboxId, sessionId: arrival.sessionId },
@@ -196,30 +180,6 @@ function isWorse(
     (stored.fromProven === 0 && fromProven === true) ||
     (stored.verdict !== 'clean' && judged.verdict === 'clean')
   )
-}
-
-/** Whether a stored raw has the bytes that come. If either cannot be read now, the message that comes is taken for another. */
-async function hasBytes(
-  app: App,
-  db: WriteDb,
-  stored: BlobFile,
-  { rawId, content }: { readonly rawId: string; readonly content: Content },
-): Promise<boolean> {
-  try {
-    const row = await findRaw(db, stored.id)
-    // A large one has its place already (`receive`).
-    const files = [row?.content ?? (await readFileOf(app, stored))]
-    files.push(content.kind === 'memory' ? content.bytes : await readFileOf(app, { ...stored, id: rawId }))
-    return files[0] !== undefined && files[1] !== undefined && files[0].equals(files[1])
-  } catch (error) {
-    app.log.warn({ err: error, rawId: stored.id }, 'Could not compare a message with an earlier one')
-    return false
-  }
-}
-
-async function readFileOf(app: App, file: BlobFile): Promise<Buffer | undefined> {
-  const content = await app.blobs.find(file)
-  return content && readContent(content)
 }
 
 /** The inboxes that get a reception as a new message. Several forward-paths may lead to one inbox (user, user+tag): it gets one message. */
@@ -278,9 +238,10 @@ async function insertAll(
       db,
       reads
         .filter(({ arrival }) => arrival.rawId === undefined)
-        .map(({ rawId, arrival: { content } }) => ({
+        .map(({ rawId, sha256, arrival: { content } }) => ({
           id: rawId,
           sizeBytes: sizeOf(content),
+          sha256,
           content: content.kind === 'memory' ? content.bytes : null,
           createdAt,
         })),

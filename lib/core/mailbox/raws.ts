@@ -1,7 +1,9 @@
+import { createHash, hash } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { BytesElsewhere } from '../../base/blobs-fault.ts'
+import { inSlices } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { DiskFailed, StorageUnreachable } from '../../base/storage-fault.ts'
@@ -17,23 +19,39 @@ import type { Caller } from '../app/caller.ts'
 import { getMessageRow } from '../app/reach.ts'
 import { traceContent } from './traced.ts'
 
+/** What the row of a raw, or of an attachment of a draft, says of its bytes. */
+type Kept = Pick<RawRow, 'sizeBytes' | 'sha256' | 'content'>
+
 /**
- * Makes the bytes of a new raw durable where they belong: gives them back to be a blob of the row when they are small;
- * puts them into the file of this id, and gives null for the row, when they are large.
+ * Makes the bytes of a new raw durable. Small ones are returned as the content of the row; large ones are written to the
+ * file of this id, and the content of the row is null.
  * @param pieces the bytes, one after the other
  */
-export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer[]): Promise<Buffer | null> {
+export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer[]): Promise<Kept> {
   const sizeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  if (sizeBytes <= limits.blobInDatabaseBytes) return Buffer.concat(pieces)
+  if (sizeBytes <= limits.blobInDatabaseBytes) {
+    const content = Buffer.concat(pieces)
+    return { sizeBytes, sha256: hash('sha256', content), content }
+  }
   const spooled = app.blobs.spoolPath(rawId)
+  const sum = createHash('sha256')
+  // Each slice is written before the next is hashed, so that the event loop comes round between them.
+  async function* hashed(): AsyncGenerator<Buffer> {
+    for (const piece of pieces) {
+      for await (const slice of inSlices(piece, limits.sliceBytes)) {
+        sum.update(slice as Buffer)
+        yield slice as Buffer
+      }
+    }
+  }
   try {
-    await writeFile(spooled, pieces, { mode: 0o600, flag: 'wx' })
+    await writeFile(spooled, hashed(), { mode: 0o600, flag: 'wx' })
     await app.blobs.keep(rawId, spooled)
   } catch (error) {
     await rm(spooled, { force: true })
     throw error
   }
-  return null
+  return { sizeBytes, sha256: sum.digest('hex'), content: null }
 }
 
 /**
@@ -133,9 +151,9 @@ export async function findFile(app: App, file: BlobFile): Promise<Content | unde
 /** The bytes of a raw row, wherever they are kept. @throws as `findFile` */
 export async function contentOfRaw(
   app: App,
-  { id, sizeBytes, content }: Pick<RawRow, 'id' | 'sizeBytes' | 'content'>,
+  { content, ...file }: Pick<RawRow, 'id' | 'sizeBytes' | 'sha256' | 'content'>,
 ): Promise<Content | undefined> {
-  return content === null ? findFile(app, { id, sizeBytes }) : { kind: 'memory', bytes: content }
+  return content === null ? findFile(app, file) : { kind: 'memory', bytes: content }
 }
 
 export async function rawOf(app: App, row: MessageRow): Promise<Content> {

@@ -248,8 +248,8 @@ export async function queueMessage(
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
   const rawId = app.ids.next()
-  const sizeBytes = signature.length + raw.length
-  const content = await keepBytes(app, rawId, [signature, raw])
+  const kept = await keepBytes(app, rawId, [signature, raw])
+  const { sizeBytes } = kept
   let isGivenUp = false
   const write = async (db: WriteDb): Promise<SendResult> => {
     if (isGivenUp) throw new Error('its sender was told to try again, and nobody waits for it')
@@ -257,7 +257,7 @@ export async function queueMessage(
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     // Its thread, its message and its deliveries are known to nobody yet.
     if (isOrderless) leaveInserts(db)
-    await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
+    await insertRaw(db, { id: rawId, ...kept, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(
       app,
       db,
@@ -281,7 +281,7 @@ export async function queueMessage(
   const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names, isOrderless }), write)
   const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
     isGivenUp = true
-    if (content === null) await dropFilesOf(app, error, [rawId])
+    if (kept.content === null) await dropFilesOf(app, error, [rawId])
     throw error
   })
   app.meter.count('messages_queued_total')

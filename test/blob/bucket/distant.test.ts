@@ -38,7 +38,7 @@ async function open(
   }
   const cached = (id: string) => join(dataDir, 'cache', id)
   const textOf = async (id: string) => {
-    const content = await blobs.find({ id, sizeBytes: (await blobs.sizeOf(id)) ?? 0 })
+    const content = await blobs.find({ id, sizeBytes: (await blobs.sizeOf(id)) ?? 0, sha256: '' })
     return content && (await readContent(content)).toString()
   }
   return { ...server, dataDir, blobs, near, left, spooled, cached, textOf }
@@ -66,7 +66,7 @@ t.test('what is kept lies in the bucket, and a copy comes back from there when i
     },
   }))
   const id = v7()
-  t.equal(await blobs.find({ id, sizeBytes: 5 }), undefined)
+  t.equal(await blobs.find({ id, sizeBytes: 5, sha256: '' }), undefined)
   t.equal(await blobs.sizeOf(id), undefined)
   await blobs.keep(id, spooled('a large message'))
   gets = 0
@@ -93,7 +93,7 @@ t.test('what was kept before there was a bucket is found', async t => {
   t.equal(await blobs.sizeOf(id), 5)
   t.strictSame(await blobs.list(), [id])
   await blobs.remove(id)
-  t.equal(await near.find({ id, sizeBytes: 5 }), undefined)
+  t.equal(await near.find({ id, sizeBytes: 5, sha256: '' }), undefined)
 })
 
 t.test('a bucket is tried out, and nothing of it stays', async t => {
@@ -190,7 +190,7 @@ t.test('copies go when they are too much or old, and never under who reads them'
   t.equal(await blobs.trimCache(), 1)
   t.equal(
     readFileSync(
-      (await blobs.find({ id: ids[1]!, sizeBytes: 400 }))!.kind === 'file' ? cached(ids[1]!) : '',
+      (await blobs.find({ id: ids[1]!, sizeBytes: 400, sha256: '' }))!.kind === 'file' ? cached(ids[1]!) : '',
       'utf8',
     ).length,
     400,
@@ -212,7 +212,10 @@ t.test('another data directory with the same keys reads, and neither puts nor de
     left: error => left.push(error),
   })
   t.teardown(() => copy.close())
-  t.equal((await readContent((await copy.find({ id, sizeBytes: 12 }))!)).toString(), 'of the first')
+  t.equal(
+    (await readContent((await copy.find({ id, sizeBytes: 12, sha256: '' }))!)).toString(),
+    'of the first',
+  )
   const path = copy.spoolPath(v7())
   writeFileSync(path, 'of the copy')
   const fault = {
@@ -284,10 +287,10 @@ t.test('what is moved to the bucket is compared there, and nothing is put twice'
   t.equal(await textOf(id), 'a large message')
   t.equal(await blobs.copyToBucket(id), undefined, 'there is no file to put')
 
-  const file = { id, sizeBytes: 15 }
+  const file = { id, sizeBytes: 15, sha256: '' }
   const longer = { message: /gives 15 bytes for the raw .* which has 16/ }
-  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 16 }), longer)
-  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 14 }), { message: /more than the 14 bytes/ })
+  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 16, sha256: '' }), longer)
+  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 14, sha256: '' }), { message: /more than the 14 bytes/ })
   t.equal(await near.sizeOf(id), undefined, 'what is not as long as its row says is not kept')
   t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: true })
   t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: false })
@@ -295,7 +298,7 @@ t.test('what is moved to the bucket is compared there, and nothing is put twice'
   writeFileSync(near.spoolPath(id), 'cut')
   await near.keep(id, near.spoolPath(id))
   t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: true }, 'what is damaged here is mended')
-  t.equal(await blobs.copyToDisk({ id: v7(), sizeBytes: 15 }), undefined, 'neither has it')
+  t.equal(await blobs.copyToDisk({ id: v7(), sizeBytes: 15, sha256: '' }), undefined, 'neither has it')
   await near.remove(id)
   writeFileSync(cached(id), 'cut')
   t.equal(await textOf(id), 'a large message', 'a copy that is cut off is fetched anew')
@@ -350,11 +353,11 @@ t.test('what can be the id of no object is neither asked for nor deleted', async
   writeFileSync(join(dataDir, 'secrets.key'), 'the key')
   const damaged = /a row is damaged/
   for (const id of ['../secrets.key', '../../other/x', 'x?acl']) {
-    await t.rejects(blobs.find({ id, sizeBytes: 7 }), damaged, `find ${id}`)
+    await t.rejects(blobs.find({ id, sizeBytes: 7, sha256: '' }), damaged, `find ${id}`)
     await t.rejects(blobs.sizeOf(id), damaged, `sizeOf ${id}`)
     await t.rejects(blobs.remove(id), damaged, `remove ${id}`)
     await t.rejects(blobs.copyToBucket(id), damaged, `copyToBucket ${id}`)
-    await t.rejects(blobs.copyToDisk({ id, sizeBytes: 7 }), damaged, `copyToDisk ${id}`)
+    await t.rejects(blobs.copyToDisk({ id, sizeBytes: 7, sha256: '' }), damaged, `copyToDisk ${id}`)
   }
   t.strictSame(asked, [])
   t.ok(existsSync(join(dataDir, 'secrets.key')))

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import {
   createReadStream,
@@ -137,7 +138,7 @@ t.test('a file that is gone is told as missing, one alone as well, and the backu
   const dir = temporaryDir(t)
   const store = await openStore(join(dir, 'mailboxd.sqlite'), systemClock)
   t.teardown(() => store.close())
-  const row = { id: '0199', sizeBytes: 1, content: null, createdAt: head.createdAt }
+  const row = { id: '0199', sizeBytes: 1, sha256: '', content: null, createdAt: head.createdAt }
   await store.write(db => insertRaw(db, row))
   const { missing, deletedMeanwhile } = await makeBackup({
     ...{ dataDir: dir, output: new PassThrough().resume(), program: '0.1.0', clock: systemClock },
@@ -204,7 +205,7 @@ t.test('verify tells of what is strange, and migrations do not run with it', asy
 
 t.test('rows that would lead to a file of somebody else', async t => {
   const named = (id: string) =>
-    `pragma foreign_keys = off; insert into "raw" values ('${id}', 7, null, '2026-01-01T00:00:00.000Z')`
+    `pragma foreign_keys = off; insert into "raw" values ('${id}', 7, '', null, '2026-01-01T00:00:00.000Z')`
   for (const id of [
     '../../secrets.key',
     '../../../../etc/passwd',
@@ -245,7 +246,9 @@ t.test(
       const spooled = join(from, last)
       writeFileSync(spooled, 'x')
       await blobs.keep(id, spooled)
-      await store.write(db => insertRaw(db, { id, sizeBytes: 1, content: null, createdAt }))
+      await store.write(db =>
+        insertRaw(db, { id, sizeBytes: 1, sha256: hash('sha256', 'x'), content: null, createdAt }),
+      )
     }
     await store.close()
     const steps: string[] = []

@@ -64,6 +64,10 @@ const harms: readonly [check: string, sql: string][] = [
   ['usage', `delete from "dailyUsage"`],
   ['raw', `update "message" set "rawId" = null where "direction" = 'inbound'`],
   ['raw', `update "raw" set "content" = substr("content", 2) where "content" is not null`],
+  [
+    'bytes',
+    `update "raw" set "content" = cast(substr("content", 1, length("content") - 3) || 'x' || x'0d0a' as blob) where "content" is not null`,
+  ],
   ['reading', `insert into "reading" values ('unused', '', '', '[]', null, '[]')`],
   ['reading', `update "message" set "readingId" = 'none'`],
   ['search', `delete from "messageSearch"`],
@@ -140,6 +144,15 @@ t.test('verify tells each promise that is broken, and nothing where none is', as
     harm()
     t.match(await look(), [{ check: 'files' }], what)
   }
+  fresh()
+  const changed = openSync(raw(), 'r+')
+  writeSync(changed, 'y', 200_000)
+  closeSync(changed)
+  t.match(
+    await look(),
+    [{ check: 'bytes', found: /^its bytes changed since it was stored/ }],
+    'bit rot in a file',
+  )
   fresh()
   const middle = 4096 * 20
   const bytes = Buffer.alloc(4096, 0xa5)

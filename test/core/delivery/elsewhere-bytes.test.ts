@@ -39,7 +39,7 @@ t.test(
       }),
     )
     t.equal(
-      await findFile(app, { id: app.ids.next(), sizeBytes: 9 }),
+      await findFile(app, { id: app.ids.next(), sizeBytes: 9, sha256: '' }),
       undefined,
       'what has no row is nowhere',
     )

@@ -1,4 +1,5 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { prepareReception, receive } from '../../../lib/core/inbound/receive.ts'
@@ -36,6 +37,24 @@ t.test('the same bytes under the same Message-ID are one message of an inbox', a
   t.equal(await deliver(large, 'ann'), 6)
   t.equal(await deliver(large, 'ann'), 6, 'a large one')
   t.equal(rawFiles(dataDir), 1, 'its file is removed')
+})
+
+t.test('a large message that is delivered again is recognised without reading the stored file', async t => {
+  const { port, inbox, messages, dataDir } = await openDoor(t)
+  await inbox('ann')
+  const dialog = await greetedDialog(port)
+  const deliver = async (line: string) => {
+    await dialog.envelope('eve@x.example', 'ann@ours.example')
+    const text = `From: eve@x.example\r\nMessage-ID: <1@x.example>\r\n\r\n${line.repeat(400)}`
+    t.equal((await dialog.data(text)).code, 250)
+    return (await messages()).length
+  }
+  t.equal(await deliver(`${'x'.repeat(900)}\r\n`), 1)
+  for (const folder of readdirSync(join(dataDir, 'raw'))) {
+    for (const file of readdirSync(join(dataDir, 'raw', folder))) rmSync(join(dataDir, 'raw', folder, file))
+  }
+  t.equal(await deliver(`${'x'.repeat(900)}\r\n`), 1)
+  t.equal(await deliver(`${'y'.repeat(900)}\r\n`), 2, 'other bytes of the same length')
 })
 
 t.test(
@@ -110,7 +129,7 @@ t.test('a stored message keeps its file if the check after its commit fails', as
     sessionId: 's',
     mailFrom: 'eve@x.example',
     recipients: [await resolveRecipient(app, 'ann@ours.example')],
-    content: { kind: 'file', path, sizeBytes: text.length },
+    content: { kind: 'file', path, sizeBytes: text.length, sha256: hash('sha256', text) },
     peer: { kind: 'local' },
   })
   t.strictSame(

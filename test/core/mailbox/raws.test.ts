@@ -172,7 +172,7 @@ t.test('bytes that are not here are gone, unless another node may have them', as
   const [there, gone, rowless] = [ids.next(), ids.next(), ids.next()]
   writeFileSync(blobs.spoolPath(there), 'x')
   await blobs.keep(there, blobs.spoolPath(there))
-  const fileOf = (id: string) => ({ id, sizeBytes: 1 })
+  const fileOf = (id: string) => ({ id, sizeBytes: 1, sha256: '' })
   const put = (id: string, state: NodeRow['state']) =>
     store.write(db =>
       putNode(db, {
@@ -182,7 +182,7 @@ t.test('bytes that are not here are gone, unless another node may have them', as
       }),
     )
   const createdAt = clock.now().toISOString()
-  await store.write(db => insertRaw(db, { id: gone, sizeBytes: 1, content: null, createdAt }))
+  await store.write(db => insertRaw(db, { id: gone, sizeBytes: 1, sha256: '', content: null, createdAt }))
   for (const app of [door.app, onServer]) {
     t.match(await findFile(app, fileOf(there)), { kind: 'file' })
     t.equal(await findFile(app, fileOf(gone)), undefined, 'nobody else is there')

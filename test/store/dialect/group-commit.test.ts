@@ -300,7 +300,13 @@ t.test('a transaction is bounded by the bytes that it writes, and what waits goe
   const before = transactions.begun
   const written = Array.from({ length: 10 }, (_, index) =>
     group.writeUnsynced(db =>
-      insertRow(db, 'raw', { id: `r${index}`, sizeBytes: content.length, content, createdAt: 'x' }),
+      insertRow(db, 'raw', {
+        id: `r${index}`,
+        sizeBytes: content.length,
+        sha256: '',
+        content,
+        createdAt: 'x',
+      }),
     ),
   )
   await Promise.all(written)

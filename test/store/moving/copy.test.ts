@@ -69,7 +69,7 @@ async function fill(store: Store): Promise<void> {
       7,
     ].entries())
       await insertRows(db, 'raw', [
-        { id: `raw-${n}`, createdAt: at, content: Buffer.alloc(bytes, n), sizeBytes: bytes },
+        { id: `raw-${n}`, createdAt: at, content: Buffer.alloc(bytes, n), sizeBytes: bytes, sha256: '' },
       ])
   })
 }

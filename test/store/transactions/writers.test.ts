@@ -154,7 +154,13 @@ t.test(
   { skip },
   async t => {
     const [store] = await openStores(t)
-    const row = (id: string) => ({ id, sizeBytes: 0, content: null, createdAt: '2026-01-02T03:04:05.678Z' })
+    const row = (id: string) => ({
+      id,
+      sizeBytes: 0,
+      sha256: '',
+      content: null,
+      createdAt: '2026-01-02T03:04:05.678Z',
+    })
     const leave = (id: string) => async (db: WriteDb) => {
       await insertRaw(db, row(`${id} at once`))
       leaveInserts(db)
@@ -182,7 +188,7 @@ t.test('what a left row refers to is asked when it is inserted', { skip }, async
     store!.writeHolding(nothing, async db => {
       leaveInserts(db)
       if (id === 'b') await insertAttempt(db, { ...attempt(id), ...empty, tls: null, durationMs: 0 })
-      else await insertRaw(db, { id, sizeBytes: 0, content: null, createdAt: '2026-01-02' })
+      else await insertRaw(db, { id, sizeBytes: 0, sha256: '', content: null, createdAt: '2026-01-02' })
     }),
   )
   const done = await Promise.allSettled(writes)
