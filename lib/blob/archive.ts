@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { Readable, Transform, type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { finished, pipeline } from 'node:stream/promises'
@@ -15,8 +16,13 @@ const sumsName = 'SHA256SUMS'
 /** Writes a tar archive, compressed by zstd, file by file. */
 export interface ArchiveWriter {
   addText(name: string, text: string): Promise<void>
-  /** @throws when the file is not there, or changes its size meanwhile */
-  addFile(name: string, path: string, sizeBytes: number): Promise<void>
+  /**
+   * Adds a file with the time of its last change, so that rsync passes over it when the archive was unpacked again.
+   * @param sizeBytes how long the file is to be; as long as it is now if not given
+   * @returns the SHA-256 of its bytes, in hexadecimal
+   * @throws if the file is missing, or of another length
+   */
+  addFile(name: string, path: string, sizeBytes?: number): Promise<string>
   /** Writes the checksums and the end; resolves when all of it was given to the target. */
   finish(): Promise<void>
 }
@@ -40,7 +46,7 @@ export function writeArchive(target: Writable, madeAt: Date, signal?: AbortSigna
   failed.catch(() => {})
   const sums: string[] = []
 
-  async function add(name: string, sizeBytes: number, content: Readable): Promise<void> {
+  async function add(name: string, size: number, content: Readable, mtime = madeAt): Promise<string> {
     const hash = createHash('sha256')
     const hashed = new Transform({
       transform(chunk: Buffer, _encoding, done) {
@@ -48,9 +54,11 @@ export function writeArchive(target: Writable, madeAt: Date, signal?: AbortSigna
         done(null, chunk)
       },
     })
-    const entry = pack.entry({ name, size: sizeBytes, mode: 0o600, mtime: madeAt })
+    const entry = pack.entry({ name, size, mode: 0o600, mtime })
     await Promise.race([pipeline(content, hashed, entry), failed])
-    sums.push(sumLine(hash, name))
+    const sha256 = hash.digest('hex')
+    sums.push(sumLine(sha256, name))
+    return sha256
   }
 
   return {
@@ -58,10 +66,11 @@ export function writeArchive(target: Writable, madeAt: Date, signal?: AbortSigna
       await add(name, Buffer.byteLength(text), Readable.from(pieces(text)))
     },
     async addFile(name, path, sizeBytes) {
+      const { size, mtime } = await stat(path)
       const content = createReadStream(path, { highWaterMark: 256 * 1024 })
-      // A file that is not there is told before its entry is begun.
+      // A missing file has to fail before its entry is begun.
       await once(content, 'open')
-      await add(name, sizeBytes, content)
+      return add(name, sizeBytes ?? size, content, mtime)
     },
     async finish() {
       const text = sums.join('')
@@ -113,7 +122,7 @@ export async function* readArchive(source: Readable): AsyncGenerator<ArchivedFil
       read.catch(() => {})
       yield { name, sizeBytes: size, content }
       await read
-      const line = Buffer.from(sumLine(hash, name))
+      const line = Buffer.from(sumLine(hash.digest('hex'), name))
       expected.update(line)
       expectedBytes += line.length
     }
@@ -129,7 +138,7 @@ export async function* readArchive(source: Readable): AsyncGenerator<ArchivedFil
 /** The raws, and what there is one of. */
 const mostFiles = limits.backupFiles + 100
 
-const sumLine = (hash: Hash, name: string) => `${hash.digest('hex')}  ${name}\n`
+const sumLine = (sha256: string, name: string) => `${sha256}  ${name}\n`
 
 async function digestOf(content: AsyncIterable<unknown>): Promise<string> {
   const hash = createHash('sha256')
@@ -154,10 +163,10 @@ function unreadable(error: unknown): BackupFault {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const what =
     code === 'Z_BUF_ERROR'
-      ? 'is cut off, its end is missing: copy it anew, or take another backup'
+      ? 'is cut off, its end is missing: copy it again, or take another backup'
       : /^ZSTD_error_(?:checksum_wrong|corruption_detected)$/.test(code)
-        ? `is damaged (${why}): copy it anew, or take another backup`
-        : `can not be read: ${why}`
+        ? `is damaged (${why}): copy it again, or take another backup`
+        : `cannot be read: ${why}`
   return new BackupFault(`the archive ${what}`, { cause: error })
 }
 
@@ -166,21 +175,6 @@ export async function textOf({ name, sizeBytes, content }: ArchivedFile): Promis
   if (sizeBytes > limits.backupTextBytes)
     throw new BackupFault(`${name} in the archive is larger than ${limits.backupTextBytes} bytes`)
   return text(content)
-}
-
-/** The lines of a file of an archive, one after the other. @throws BackupFault when one is long */
-export async function* linesOf({ name, content }: ArchivedFile): AsyncGenerator<string> {
-  let kept = ''
-  for await (const chunk of content) {
-    const lines = (kept + (chunk as Buffer).toString('latin1')).split('\n')
-    kept = lines.pop()!
-    if ([kept, ...lines].some(line => line.length > limits.backupTextBytes))
-      throw new BackupFault(
-        `${name} in the archive has a line that is longer than ${limits.backupTextBytes} bytes`,
-      )
-    yield* lines
-  }
-  if (kept !== '') yield kept
 }
 
 /** What has no bytes is no chunk either. */

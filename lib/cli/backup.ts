@@ -1,61 +1,57 @@
-import { existsSync } from 'node:fs'
-import { type FileHandle, lstat, open, rm } from 'node:fs/promises'
-import { addAbortSignal, type Readable, Writable } from 'node:stream'
+import {
+  closeSync,
+  createWriteStream,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
 import { nameOfUser } from '../base/forbidden.ts'
-import { createIds } from '../base/ids.ts'
 import { packageVersion } from '../base/package-root.ts'
+import { isDiskFull } from '../base/storage-fault.ts'
 import { tellSystemFault } from '../base/system-fault.ts'
-import { ConfigFault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
-import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
+import { type BackupReport, makeBackup, noRoomFor } from '../core/backup/backup.ts'
 import { type OpenedBackup, openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
 import { blobsOf } from './blobs.ts'
 import { BrokenOff, breakable } from './breakable.ts'
 import type { Ctl } from './ctl.ts'
 import {
+  actAsOwner,
   becomeOwner,
-  configSource,
-  daemonUser,
   findConfig,
+  makeDataDirectory,
   requireInstallation,
-  systemConfigPath,
 } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress, letOthersGoFirst } from './progress.ts'
 import { writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
 
-interface BackupOptions {
-  readonly base?: string
-  readonly key: boolean
-}
-
 export function addBackupCommands(program: Command, ctl: Ctl): void {
   commandOf(program, 'backup')
-    .argument('<file>', 'a file that is not there yet, or - for the standard output')
-    .option(
-      '--base <file>',
-      'leave out the files of messages that are in this earlier backup, or in what it builds on',
-    )
-    .option(
-      '--without-key',
-      'leave secrets.key out: it is to be kept elsewhere, and restored beside the backup',
-    )
-    .action(async (file: string, { base, withoutKey }: { base?: string; withoutKey?: true }) => {
-      await backUp(ctl, file, { key: withoutKey !== true, ...(base !== undefined && { base }) })
-    })
+    .argument('<file>', 'a file that does not exist yet, or - for the standard output')
+    .option('--without-key', 'leave secrets.key out: keep it elsewhere, and restore it next to the backup')
+    .action((file: string, { withoutKey }: { withoutKey?: true }) => backUp(ctl, file, withoutKey !== true))
 
   commandOf(program, 'restore')
-    .argument('<file...>', 'the backup, and those that it builds on, in any order; - is the standard input')
-    .action((files: string[]) => restore(ctl, files))
+    .argument('<file>', 'the backup, or - for the standard input')
+    .action((file: string) => restore(ctl, file))
 }
 
-async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOptions): Promise<void> {
+async function backUp(ctl: Ctl, file: string, withKey: boolean): Promise<void> {
   const config = await findConfig(ctl.installation())
   await requireInstallation(ctl.installation(), config)
   requireFile(config)
@@ -63,59 +59,129 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   if (isPiped && process.stdout.isTTY) {
     throw new BackupFault('a backup is not written to a terminal: name a file')
   }
-  // Who reads no further has half of a backup, which is none: the writing fails.
-  let refused: Error | undefined
-  if (isPiped) {
-    process.stdout.removeAllListeners('error').on('error', error => {
-      refused = error
-    })
-  }
-  // The base and the target are opened by the calling user, who may be root; everything else is read as the daemon's user.
-  const baseHandle = basePath === undefined ? undefined : await opened(basePath, 'r')
-  if (!isPiped) await removeEmpty(file)
-  const target = isPiped ? undefined : await opened(file, 'wx')
-  becomeOwner(config.data_dir)
+  const asCaller = actAsOwner(config.data_dir)
+  const target = isPiped ? pipedTarget() : fileTarget(file, asCaller)
   letOthersGoFirst()
   const progress = createProgress(!ctl.isJson())
   let report: BackupReport
   try {
-    const base = baseHandle && (await openNamed(baseHandle.createReadStream(), basePath!))
-    await base?.rest.return(undefined)
     report = await breakable(signal =>
       makeBackup({
         dataDir: config.data_dir,
-        output: target ? writerOf(target) : process.stdout,
+        openOutput: target.open,
         program: packageVersion(),
         clock: systemClock,
-        ids: createIds(systemClock),
-        withKey: key,
+        withKey,
         hasBucket: config.blobs !== undefined,
         signal,
         told: progress.told,
-        ...(base && { base }),
       }),
     )
-    await target?.sync()
-    if (target && (await target.stat()).nlink === 0)
-      throw new BackupFault(`${file} was removed while the backup was written to it: write it again`)
+    target.finish()
   } catch (error) {
-    if (target) await discard(target, file)
-    if (refused === undefined || error instanceof BrokenOff) throw error
-    const message = `the backup is not whole: the standard output took no more of it (${refused.message})`
-    throw new BackupFault(message, { cause: refused })
+    target.discard()
+    throw error instanceof BrokenOff ? error : target.faultOf(error)
   } finally {
     progress.end()
-    await target?.close()
   }
-  const text = () => fieldsOf({ ...report, missing: report.missing.length })
+  const { missing, damaged } = report
+  const text = () => fieldsOf({ ...report, missing: missing.length, damaged: damaged.length })
   if (isPiped) writeText('stderr', `${text()}\n`)
   else ctl.output().say(report, text)
-  if (report.missing.length > 0) {
+  const left = target.leftOfOthers()
+  if (left.length > 0) {
     writeText(
       'stderr',
-      'the backup is whole, but files that rows point to were missing before: mailboxctl verify names them\n',
+      `left of backups that were cut off, and may be removed if no other backup is being made: ${left.join(', ')}\n`,
+    )
+  }
+  if (missing.length + damaged.length > 0) {
+    writeText(
+      'stderr',
+      'the backup is complete, but files were missing or damaged before: mailboxctl verify names them\n',
     )
     throw new CheckFailed()
+  }
+}
+
+/** Where a backup is written. */
+interface Target {
+  /** @throws BackupFault */
+  open(): Writable
+  /** Gives the backup its name, when all of it was written. @throws BackupFault */
+  finish(): void
+  /** Removes what was written: half of a backup must not pass for a whole one. */
+  discard(): void
+  /** What is reported of an error. */
+  faultOf(error: unknown): unknown
+  /** Files next to it that a backup has left that was killed. */
+  leftOfOthers(): string[]
+}
+
+function pipedTarget(): Target {
+  let refused: Error | undefined
+  return {
+    open() {
+      // If its reader ends early, the writing fails.
+      process.stdout.removeAllListeners('error').on('error', error => {
+        refused = error
+      })
+      return process.stdout
+    },
+    finish() {},
+    discard() {},
+    faultOf(error) {
+      if (refused === undefined) return error
+      const message = `the backup is not complete: the standard output took no more of it (${refused.message})`
+      return new BackupFault(message, { cause: refused })
+    },
+    leftOfOthers: () => [],
+  }
+}
+
+const unfinished = '.unfinished'
+
+/**
+ * A file that is called unfinished until all of it is on the disk, so that a backup that was killed is recognised.
+ * @param asCaller does something as the user who called, and who may be root: everything else is done as the daemon's user
+ */
+function fileTarget(path: string, asCaller: <T>(work: () => T) => T): Target {
+  const temporary = `${path}${unfinished}`
+  let inode: number | undefined
+  const isOurs = () => statSync(temporary, { throwIfNoEntry: false })?.ino === inode
+  return {
+    open() {
+      const fd = asCaller(() => {
+        if (lstatSync(path, { throwIfNoEntry: false }))
+          throw new BackupFault(`${path} exists already, and a backup overwrites nothing: name another file`)
+        try {
+          rmSync(temporary, { force: true })
+          return openSync(temporary, 'wx', 0o600)
+        } catch (error) {
+          throw isDiskFull(error) ? error : notOpened(temporary, error)
+        }
+      })
+      inode = fstatSync(fd).ino
+      return createWriteStream(temporary, { fd, flush: true })
+    },
+    finish() {
+      asCaller(() => {
+        if (!isOurs())
+          throw new BackupFault(
+            `${temporary} was removed while the backup was written to it: make the backup again`,
+          )
+        renameSync(temporary, path)
+        syncFolder(dirname(path))
+      })
+    },
+    discard() {
+      if (inode !== undefined) asCaller(() => isOurs() && rmSync(temporary))
+    },
+    faultOf: error => (isDiskFull(error) ? noRoomFor(temporary, error) : error),
+    leftOfOthers: () =>
+      asCaller(() => readdirSync(dirname(path)))
+        .filter(name => name.endsWith(unfinished))
+        .map(name => join(dirname(path), name)),
   }
 }
 
@@ -128,69 +194,44 @@ function requireFile({ database, blobs, data_dir: dataDir }: Config): void {
   )
 }
 
-/** @throws BackupFault when it is not there, or there already */
-async function opened(path: string, flag: 'wx' | 'r'): Promise<FileHandle> {
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
   try {
-    return await open(path, flag, 0o600)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error
-    const why =
-      error.code === 'EEXIST'
-        ? `${path} is there already, and nothing is written over it`
-        : (tellSystemFault(error) ?? `${path} can not be opened (${error.code})`) +
-          (error.code === 'ENOENT' && flag === 'wx' ? ', and make its folder' : '')
-    throw new BackupFault(why, { cause: error })
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
   }
 }
 
-/** The file stays open at the end of the stream: it is to be synced, or emptied. */
-function writerOf(file: FileHandle): Writable {
-  return new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      file.writeFile(chunk).then(() => done(), done)
-    },
+function notOpened(path: string, error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error)) return error
+  const why = tellSystemFault(error) ?? `${path} cannot be opened (${error.code})`
+  return new BackupFault(error.code === 'ENOENT' ? `${why}, and make its folder if that is missing` : why, {
+    cause: error,
   })
 }
 
-/**
- * Removes an empty file: a backup that ran out of disk, or was interrupted, leaves one if root's rights were given up by then. It would
- * keep the next backup from being written.
- */
-async function removeEmpty(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined)
-  if (found?.isFile() && found.size === 0) await rm(path, { force: true }).catch(() => {})
-}
-
-/** Half of a backup must not pass for a whole one. */
-async function discard(target: FileHandle, path: string): Promise<void> {
-  await target.truncate(0)
-  // Not permitted in root's folder after root became the daemon's user: the file is left empty, and the next backup removes it.
-  await rm(path, { force: true }).catch(() => {})
-}
-
-async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
+async function restore(ctl: Ctl, file: string): Promise<void> {
   const config = await findConfig(ctl.installation())
   requireFile(config)
   const dataDir = config.data_dir
-  if (process.getuid?.() === 0 && !existsSync(dataDir)) {
-    const source = configSource(ctl.installation())
-    const how =
-      source === systemConfigPath
-        ? `for the user that mailboxd runs as: install -d -m 700 -o ${daemonUser} -g ${daemonUser} ${dataDir}`
-        : `as the user that mailboxd is to run as: mkdir -m 700 ${dataDir}`
-    throw new ConfigFault(source, [{ path: 'data_dir', message: `${dataDir} is not there: make it ${how}` }])
-  }
-  const handles = await Promise.all(files.map(file => (file === '-' ? undefined : opened(file, 'r'))))
+  const handle =
+    file === '-'
+      ? undefined
+      : await open(file, 'r').catch(error => {
+          throw notOpened(file, error)
+        })
+  makeDataDirectory(ctl.installation(), dataDir)
   becomeOwner(dataDir)
   const progress = createProgress(!ctl.isJson())
   try {
     const report = await breakable(async signal => {
-      const sources = handles.map(handle =>
-        addAbortSignal(signal, handle?.createReadStream() ?? process.stdin),
-      )
-      const backups = await Promise.all(sources.map((source, at) => openNamed(source, files[at]!)))
+      const source = addAbortSignal(signal, handle?.createReadStream() ?? process.stdin)
       const { told } = progress
-      return restoreBackup({ dataDir, openBlobs: blobsOf(config), signal, told }, backups)
+      return restoreBackup(
+        { dataDir, openBlobs: blobsOf(config), signal, told },
+        await openNamed(source, file),
+      )
     })
     progress.end()
     const note = report.hasKey ? undefined : awaitsKey(dataDir)
@@ -200,7 +241,7 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
       .say({ ...report, dataDir, ...(note && { note }) }, () =>
         [fieldsOf(shown), note].filter(Boolean).join('\n\n'),
       )
-    // Who calls this before the start of mailboxd must not go on: without the key it does not start.
+    // A script must not go on to start mailboxd, which does not start without the key.
     if (report.missing.length > 0 || !report.hasKey) throw new CheckFailed()
   } finally {
     progress.end()

@@ -1,5 +1,5 @@
 import { execFileSync, type StdioOptions } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { dirname } from 'node:path'
 import { ConfigFault } from '../config/fault.ts'
@@ -11,7 +11,7 @@ import { databaseOf, hasSecrets } from '../core/open-rows.ts'
 import { readRunning } from '../core/running.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
-export const daemonUser = 'mailboxd'
+const daemonUser = 'mailboxd'
 
 export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
 
@@ -96,11 +96,62 @@ export function becomeDaemonUser(dataDir: string, source: string): boolean {
 
 /** root becomes the user that the data belongs to: a file of root's in there would lock the daemon out. */
 export function becomeOwner(dataDir: string): void {
-  if (process.getuid?.() !== 0 || !existsSync(dataDir)) return
+  const owner = ownerOf(dataDir)
+  if (owner) become(owner.uid, owner.gid)
+}
+
+/**
+ * As `becomeOwner`, but root can come back: a backup is read from the data of that user, and written where only root may write.
+ * @returns does its argument as the user who called
+ */
+export function actAsOwner(dataDir: string): <T>(work: () => T) => T {
+  const owner = ownerOf(dataDir)
+  if (!owner) return work => work()
+  const { uid, gid } = owner
+  const act = () => {
+    process.setegid?.(gid)
+    process.seteuid?.(uid)
+  }
+  flushCompileCache()
+  process.setgroups?.([gid])
+  act()
+  return work => {
+    process.seteuid?.(0)
+    process.setegid?.(0)
+    try {
+      return work()
+    } finally {
+      act()
+    }
+  }
+}
+
+/** Whom root finds the data to belong to, if to another user. */
+function ownerOf(dataDir: string): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0 || !existsSync(dataDir)) return undefined
   const { uid, gid } = statSync(dataDir)
-  if (uid === 0) return
-  // A directory that was given away without its group leaves nobody in that of root, which the daemon is not in.
-  become(uid, gid === 0 ? (loginGroup(uid) ?? gid) : gid)
+  if (uid === 0) return undefined
+  // If the directory was given away without its group, the group is still that of root, which the daemon is not in.
+  return { uid, gid: gid === 0 ? (loginGroup(uid) ?? gid) : gid }
+}
+
+/**
+ * Makes the data directory if it is missing, as `mailboxctl setup` and systemd make it: mode 0700, and the daemon's user owns
+ * it if root makes it for a configuration.
+ */
+export function makeDataDirectory({ data }: Installation, dataDir: string): void {
+  if (existsSync(dataDir)) return
+  // The directories above it are for everybody.
+  mkdirSync(dirname(dataDir), { recursive: true })
+  mkdirSync(dataDir, { mode: 0o700 })
+  const user = process.getuid?.() === 0 && data === undefined ? findDaemonUser() : undefined
+  if (user) chownSync(dataDir, user.uid, user.gid)
+}
+
+/** The user that the daemon runs as, if this machine has it. */
+export function findDaemonUser(): { uid: number; gid: number } | undefined {
+  const [uid, gid] = [askId('-u', daemonUser), askId('-g', daemonUser)]
+  return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
 }
 
 /**
@@ -124,10 +175,10 @@ function loginGroup(uid: number): number | undefined {
   return group === undefined ? undefined : Number(group)
 }
 
-function askId(what: '-nu' | '-g', uid: number): string | undefined {
+function askId(what: '-nu' | '-u' | '-g', user: number | string): string | undefined {
   try {
     const stdio: StdioOptions = ['ignore', 'pipe', 'ignore']
-    return execFileSync('id', [what, String(uid)], { encoding: 'utf8', stdio }).trim()
+    return execFileSync('id', [what, String(user)], { encoding: 'utf8', stdio }).trim()
   } catch {
     return undefined
   }

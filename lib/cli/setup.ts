@@ -31,7 +31,7 @@ import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { cautionOf, zoneToPublish } from './domain-report.ts'
 import { tellFindings } from './findings.ts'
-import { asOwner, daemonUser, systemConfigPath } from './installation.ts'
+import { asOwner, findDaemonUser, systemConfigPath } from './installation.ts'
 import { takenPorts } from './not-running.ts'
 import { withApp } from './open.ts'
 import { requireNoOtherMail } from './other-mail.ts'
@@ -134,7 +134,7 @@ async function writeConfig(path: string, answers: SetupAnswers): Promise<void> {
  */
 function giveToDaemon(path: string, dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const user = process.getuid?.() === 0 ? findUser() : undefined
+  const user = process.getuid?.() === 0 ? findDaemonUser() : undefined
   if (!user) return
   const folder = statSync(dirname(path))
   // 0700 is what the umask makes of a folder that is created here; another mode is somebody's choice.
@@ -151,18 +151,6 @@ function giveToDaemon(path: string, dataDir: string): void {
   // The directory is the last: as long as it is root's, there may be more in it that is.
   const inside = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).map(name => join(dataDir, name))
   for (const each of [...inside, dataDir]) if (lstatSync(each).uid === 0) lchownSync(each, user.uid, user.gid)
-}
-
-function findUser(): { uid: number; gid: number } | undefined {
-  try {
-    const id = (flag: string) =>
-      Number(
-        execFileSync('id', [flag, daemonUser], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
-      )
-    return { uid: id('-u'), gid: id('-g') }
-  } catch {
-    return undefined
-  }
 }
 
 function contradictions(given: SetupAnswers, config: ReturnType<typeof parseConfig>): string[] {

@@ -136,6 +136,21 @@ PS1='code $? next> ' python3 /given/terminal.py "$(cat /root/reactions)" bash --
     instead: 'ssh() { sh -c "$2"; }\n. "$block"',
   },
   {
+    begins: 'mailboxctl backup - | zstd -dc | restic',
+    reason: 'restic and its repository are not there; both commands were run by hand',
+    instead: ':',
+  },
+  {
+    begins: 'rm -rf /backups/now',
+    reason: 'rsync and the other machine are not there; the commands were run by hand',
+    instead: ':',
+  },
+  {
+    begins: 'install -d -m 700 -o mailboxd',
+    reason: 'rsync and the other machine are not there; the commands were run by hand',
+    instead: ':',
+  },
+  {
     begins: 'cat > /etc/nginx/conf.d/mailboxd.conf',
     reason: 'its certificate is made for the test; then it serves',
     instead: `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=mail.example.com -addext subjectAltName=DNS:mail.example.com -keyout /etc/nginx/api.key -out /etc/nginx/api.pem

@@ -25,7 +25,7 @@ t.test('a backup whose reader ends is not whole, and that is said', { skip: isOn
   }
   t.match(await unread('backup', '-'), {
     code: 1,
-    stderr: /^the backup is not whole: the standard output took no more of it \(.*EPIPE\)\n$/m,
+    stderr: /^the backup is not complete: the standard output took no more of it \(.*EPIPE\)\n$/m,
   })
   t.notOk(existsSync(join(daemon.dataDir, 'backup.sqlite')), 'the copy is gone')
   t.strictSame(await unread('inbox', 'list'), { code: 0, stderr: '' }, 'who has read enough of an answer')
@@ -40,5 +40,5 @@ t.test('a backup whose reader ends is not whole, and that is said', { skip: isOn
   }
   const inJson = await intoFull('--json', 'inbox', 'list')
   t.match([inJson.code, JSON.parse(inJson.stderr)], [70, { error: 'machine_fault', message: /ENOSPC/ }])
-  t.match(await intoFull('backup', '-'), { code: 70, stderr: /^the backup is not whole: .*ENOSPC.*\n$/m })
+  t.match(await intoFull('backup', '-'), { code: 70, stderr: /^the backup is not complete: .*ENOSPC.*\n$/m })
 })

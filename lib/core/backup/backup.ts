@@ -1,11 +1,12 @@
+import { realpathSync, statSync } from 'node:fs'
 import { stat, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { BackupFault } from '../../base/backup-fault.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { Ids } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
+import { isDiskFull } from '../../base/storage-fault.ts'
 import { type ArchiveWriter, writeArchive } from '../../blob/archive.ts'
 import { DataDirectoryBusy } from '../../store/dialect/lock.ts'
 import { snapshotDatabase } from '../../store/dialect/snapshot.ts'
@@ -13,7 +14,7 @@ import { deleteOwnersOfFile, isFileKept, type KeptFile, listKeptFiles } from '..
 import { openReader, openStore } from '../../store/open.ts'
 import { findSecretKey } from '../../store/secrets.ts'
 import { readNextKey, readSecretKey } from '../app/secret-key.ts'
-import { type BackupHead, keyFiles, names, type OpenedBackup, rawName, smallFiles } from './contents.ts'
+import { type BackupHead, keyFiles, names, rawName, smallFiles } from './contents.ts'
 import { copyPath, lockBackups, removeCopy } from './copy.ts'
 
 /** How far a backup or its restoring has come. */
@@ -21,14 +22,12 @@ export type Progress = (step: string, done: number, of: number) => void
 
 export interface BackupParts {
   readonly dataDir: string
-  readonly output: Writable
+  /** Opens what the archive is written to, when no other backup of this data is being made. */
+  readonly openOutput: () => Writable
   readonly program: string
   readonly clock: Clock
-  readonly ids: Ids
-  /** Whose files are left out, because they stand in it or in what it builds on. */
-  readonly base?: Pick<OpenedBackup, 'head' | 'files'>
   readonly withKey: boolean
-  /** Whether large raws lie in a bucket: those are left there. */
+  /** Whether large raws are in a bucket: those stay there. */
   readonly hasBucket: boolean
   /** Leaves nothing in the data directory when it is aborted. */
   readonly signal: AbortSignal
@@ -36,18 +35,20 @@ export interface BackupParts {
 }
 
 export interface BackupReport extends BackupHead {
-  /** Large raws that are not in the data directory but in the bucket, and stay there. */
+  /** How many large raws are in the bucket, and not in the backup. */
   readonly filesInBucket: number
-  /** Messages and drafts were deleted while their files were copied: files that are in no backup, nor what pointed to them. */
+  /** How many files were deleted, with their messages and drafts, while the backup was made. */
   readonly deletedMeanwhile: number
-  /** Files that are missing though a row points to them: damage that was there before. */
+  /** Files that a row points to and that were missing before. */
   readonly missing: readonly string[]
+  /** Files whose bytes are not those of the SHA-256 in their row. They are in the backup as they are. */
+  readonly damaged: readonly string[]
 }
 
 /**
  * Writes a backup of a data directory, whether the daemon runs or not: the database as it is at one moment, and the files
- * that its rows point to. Files never change; one that is gone when its turn comes was deleted after that moment, and then
- * what pointed to it is deleted in the backup, too.
+ * that its rows point to. Files never change. If a file is gone when it is copied, it was deleted after that moment, and the
+ * rows that pointed to it are deleted in the backup, too. Each file is compared with the SHA-256 in its row.
  * @throws BackupFault
  */
 export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
@@ -55,6 +56,7 @@ export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
   const unlock = lock(dataDir)
   const snapshot = copyPath(dataDir)
   try {
+    const output = parts.openOutput()
     await removeCopy(dataDir)
     const database = join(dataDir, names.database)
     await requireRoom(database)
@@ -62,46 +64,67 @@ export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
     await snapshotDatabase(database, snapshot, (done, of) => told('database', done, of))
     parts.signal.throwIfAborted()
     if (parts.withKey) await requireKeyOf(snapshot, dataDir)
-    return await write(parts, { snapshot, createdAt, kept: await filesOf(snapshot) })
+    return await write(parts, { output, snapshot, createdAt, kept: await filesOf(snapshot) })
+  } catch (error) {
+    // What is written with other codes is the output.
+    const isOfSnapshot = error instanceof Error && 'code' in error && /^SQLITE/.test(String(error.code))
+    throw isOfSnapshot && isDiskFull(error) ? noRoomFor(snapshot, error) : error
   } finally {
     await removeCopy(dataDir)
     unlock()
   }
 }
 
+/** For when a disk is full while a backup is written to `path`. */
+export function noRoomFor(path: string, cause?: unknown): BackupFault {
+  return new BackupFault(
+    `no room is left for ${path} on the disk that is mounted at ${mountPointOf(path)}: make room there (df -h, df -i), or use another disk. The unfinished backup was removed`,
+    { cause },
+  )
+}
+
+function mountPointOf(path: string): string {
+  let folder = realpathSync(dirname(path))
+  const { dev } = statSync(folder)
+  while (dirname(folder) !== folder && statSync(dirname(folder)).dev === dev) folder = dirname(folder)
+  return folder
+}
+
 interface Taken {
+  readonly output: Writable
   readonly snapshot: string
   readonly createdAt: string
   readonly kept: readonly KeptFile[]
 }
 
-async function write(parts: BackupParts, { snapshot, createdAt, kept }: Taken): Promise<BackupReport> {
-  const { dataDir, base, withKey, hasBucket, told } = parts
-  const archive = writeArchive(parts.output, new Date(createdAt), parts.signal)
+async function write(
+  parts: BackupParts,
+  { output, snapshot, createdAt, kept }: Taken,
+): Promise<BackupReport> {
+  const { dataDir, withKey, hasBucket, told } = parts
+  const archive = writeArchive(output, new Date(createdAt), parts.signal)
   const files = hasBucket ? await thoseBelow(dataDir, kept) : kept
-  const here = base ? files.filter(file => !base.files.has(file.id)) : files
   const head: BackupHead = {
     format: 'mailboxd backup',
     version: 1,
-    id: parts.ids.next(),
     createdAt,
     program: parts.program,
     files: files.length,
-    filesHere: here.length,
-    base: base ? { id: base.head.id, createdAt: base.head.createdAt } : null,
     hasKey: withKey,
   }
   await archive.addText(names.head, `${JSON.stringify(head, undefined, 2)}\n`)
-  await archive.addText(names.files, files.map(file => `${file.id}\n`).join(''))
   const gone: string[] = []
-  for (const [index, { id, sizeBytes }] of here.entries()) {
-    if (!(await addFile(archive, dataDir, rawName(id), sizeBytes))) gone.push(id)
-    told('files', index + 1, here.length)
+  const damaged: string[] = []
+  for (const [index, { id, sizeBytes, sha256 }] of files.entries()) {
+    const added = await addFile(archive, dataDir, rawName(id), sizeBytes)
+    if (added === undefined) gone.push(id)
+    else if (added !== sha256) damaged.push(id)
+    told('files', index + 1, files.length)
   }
   const missing = await dropDeleted(parts, snapshot, gone)
   for (const name of [...(withKey ? keyFiles : []), ...smallFiles]) await addFile(archive, dataDir, name)
   told('writing', 0, 1)
-  await archive.addFile(names.database, snapshot, (await stat(snapshot)).size)
+  await archive.addFile(names.database, snapshot)
   await archive.finish()
   told('writing', 1, 1)
   return {
@@ -109,6 +132,7 @@ async function write(parts: BackupParts, { snapshot, createdAt, kept }: Taken): 
     filesInBucket: kept.length - files.length,
     deletedMeanwhile: gone.length - missing.length,
     missing,
+    damaged,
   }
 }
 
@@ -119,19 +143,17 @@ async function thoseBelow(dataDir: string, files: readonly KeptFile[]): Promise<
   return found
 }
 
-/** Gives whether the file is there. */
+/** Returns the SHA-256 of the file; undefined if it is not there. */
 async function addFile(
   archive: ArchiveWriter,
   dataDir: string,
   name: string,
   sizeBytes?: number,
-): Promise<boolean> {
-  const path = join(dataDir, name)
+): Promise<string | undefined> {
   try {
-    await archive.addFile(name, path, sizeBytes ?? (await stat(path)).size)
-    return true
+    return await archive.addFile(name, join(dataDir, name), sizeBytes)
   } catch (error) {
-    if (isAbsent(error)) return false
+    if (isAbsent(error)) return undefined
     throw error
   }
 }
@@ -174,13 +196,13 @@ async function filesOf(snapshot: string): Promise<KeptFile[]> {
   }
 }
 
-/** The snapshot stands beside the database, which must not lose its room by it. */
+/** The snapshot is written next to the database, which must not run out of room because of it. */
 async function requireRoom(database: string): Promise<void> {
   const { size } = await stat(database)
   const { bavail, bsize } = await statfs(database)
   if (bavail * bsize < size + limits.backupRoomBytes) {
     throw new BackupFault(
-      `a backup needs ${size + limits.backupRoomBytes} free bytes beside ${database} for the time that it takes, and there are ${bavail * bsize}: make room first`,
+      `a backup needs ${size + limits.backupRoomBytes} free bytes next to ${database} while it is made, and the disk that is mounted at ${mountPointOf(database)} has ${bavail * bsize}: make room first`,
     )
   }
 }
@@ -196,7 +218,7 @@ async function requireKeyOf(snapshot: string, dataDir: string): Promise<void> {
     await close()
   }
   throw new BackupFault(
-    `${keyFiles[0]} in ${dataDir} is missing or not the key of this database, so a backup could not be restored: mend that, try again if secrets were being rotated, or leave the key out with --without-key`,
+    `${keyFiles[0]} in ${dataDir} is missing or not the key of this database, so a backup could not be restored: put the right one there, try again if secrets were being rotated, or leave the key out with --without-key`,
   )
 }
 

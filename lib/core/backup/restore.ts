@@ -18,15 +18,7 @@ import { findSecretKey } from '../../store/secrets.ts'
 import { readNextKey, readSecretKey, SecretKeyFault } from '../app/secret-key.ts'
 import { daemonLockPath } from '../nodes/node-name.ts'
 import type { Progress } from './backup.ts'
-import {
-  type BackupHead,
-  keyFiles,
-  names,
-  type OpenedBackup,
-  rawName,
-  rawOfName,
-  smallFiles,
-} from './contents.ts'
+import { type BackupHead, keyFiles, names, type OpenedBackup, rawOfName, smallFiles } from './contents.ts'
 import {
   arrivingPath,
   isLeaving,
@@ -48,23 +40,18 @@ export interface RestoreParts {
 
 export interface RestoreReport extends BackupHead {
   readonly filesRestored: number
-  /** Files that rows point to and that no archive has: they were missing when the backup was made. */
+  /** Files that rows point to and that the archive lacks: they were missing when the backup was made. */
   readonly missing: readonly string[]
 }
 
 /**
- * Puts the newest of these backups into a data directory that is empty, with the files of those that it builds on. What is
- * damaged or not whole leaves the directory as it was. The database comes to its place last, when all was compared with the
- * checksums, the database with itself, and each row with its file. No daemon starts meanwhile, nor on what is left where this is cut off,
- * which the next call removes.
- * @throws BackupFault when the directory is not empty, or a backup is missing or damaged; UnreleasedSchema
+ * Puts a backup into a data directory that is empty. A backup that is damaged or cut off leaves the directory as it was. The
+ * database is put in its place last, after all files were compared with the checksums, the database with itself, and each
+ * row with its file. Until then no daemon starts there, also if this is killed; the next call removes what was left.
+ * @throws BackupFault when the directory is not empty, or the backup is damaged; UnreleasedSchema
  */
-export async function restoreBackup(
-  parts: RestoreParts,
-  backups: readonly OpenedBackup[],
-): Promise<RestoreReport> {
+export async function restoreBackup(parts: RestoreParts, backup: OpenedBackup): Promise<RestoreReport> {
   const { dataDir } = parts
-  const chain = chainOf(backups)
   // Before the lock, too: it is not to be made in what is somebody else's.
   await requireEmpty(dataDir)
   const unlock = lock(dataDir)
@@ -72,7 +59,7 @@ export async function restoreBackup(
     await requireEmpty(dataDir)
     await removeLeavings(dataDir)
     await markUnfinished(dataDir)
-    return await restore(parts, chain)
+    return await restore(parts, backup)
   } catch (error) {
     if (isUnfinished(dataDir)) await removeLeavings(dataDir)
     if ((await contentsOf(dataDir)).length === 0) await rm(daemonLockPath(dataDir), { force: true })
@@ -95,33 +82,6 @@ function lock(dataDir: string): () => void {
 const atWork = (dataDir: string) =>
   `mailboxd, or another restore, is at work in ${dataDir}: stop it first (systemctl stop 'mailboxd*.socket' mailboxd)`
 
-/** The newest first, and after each the one that it builds on. */
-function chainOf(backups: readonly OpenedBackup[]): OpenedBackup[] {
-  const others = new Map(backups.map(one => [one.head.id, one]))
-  const newest = backups.toSorted((one, other) => (one.head.createdAt < other.head.createdAt ? 1 : -1))[0]!
-  const chain: OpenedBackup[] = []
-  let next: OpenedBackup | undefined = newest
-  while (next) {
-    chain.push(next)
-    others.delete(next.head.id)
-    const { base }: BackupHead = next.head
-    if (!base) break
-    next = others.get(base.id)
-    if (!next) {
-      throw new BackupFault(
-        `the backup of ${chain.at(-1)!.head.createdAt} builds on that of ${base.createdAt} (${base.id}), which was not given: name all of them`,
-      )
-    }
-  }
-  const [unneeded] = others.values()
-  if (unneeded) {
-    throw new BackupFault(
-      `the backup of ${newest.head.createdAt} does not build on that of ${unneeded.head.createdAt}: leave it out`,
-    )
-  }
-  return chain
-}
-
 /** @throws BackupFault where there is more than what a restore that was cut off has left */
 async function requireEmpty(dataDir: string): Promise<void> {
   const isLeft = isUnfinished(dataDir)
@@ -143,19 +103,18 @@ async function contentsOf(dataDir: string): Promise<string[]> {
   return (await readdir(dataDir)).filter(name => !passedOver.includes(name))
 }
 
-async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Promise<RestoreReport> {
+async function restore(parts: RestoreParts, backup: OpenedBackup): Promise<RestoreReport> {
   const { dataDir, signal, told } = parts
-  const [newest] = chain
-  const { head, files } = newest!
-  const restored = new Set<string>()
+  const { head } = backup
   const arriving = arrivingPath(dataDir)
-  for (const backup of chain) {
-    const places = { dataDir, arriving, isNewest: backup === newest, files, restored }
-    await takeFrom(backup, places, () => {
-      signal.throwIfAborted()
-      told('files', restored.size, files.size)
-    })
-  }
+  let filesRestored = 0
+  await takeFrom(backup, async file => {
+    const to = placeOf(file, dataDir)
+    await writeDurably(file, to)
+    if (rawOfName(file.name) !== undefined) filesRestored++
+    signal.throwIfAborted()
+    told('files', filesRestored, head.files)
+  })
   told('checking', 0, 1)
   if (!existsSync(arriving)) throw new BackupFault(`the backup is not whole: it has no ${names.database}`)
   await requireNode(dataDir)
@@ -175,46 +134,33 @@ async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Pro
   await markFinished(dataDir)
   await syncFolder(dataDir)
   told('checking', 1, 1)
-  return { ...head, filesRestored: restored.size, missing }
+  return { ...head, filesRestored, missing }
 }
 
-interface Places {
-  readonly dataDir: string
-  readonly arriving: string
-  readonly isNewest: boolean
-  readonly files: ReadonlySet<string>
-  readonly restored: Set<string>
-}
-
-/** Puts what is needed of a backup where it goes. @throws BackupFault with its name */
-async function takeFrom({ name, rest }: OpenedBackup, places: Places, taken: () => void): Promise<void> {
+/** @throws BackupFault with the name of the backup */
+async function takeFrom(
+  { name, rest }: OpenedBackup,
+  take: (file: ArchivedFile) => Promise<void>,
+): Promise<void> {
   try {
-    for await (const file of rest) {
-      const to = placeOf(file, places)
-      if (to === undefined) file.content.resume()
-      else await writeDurably(file, to)
-      taken()
-    }
+    for await (const file of rest) await take(file)
   } catch (error) {
     if (!(error instanceof BackupFault)) throw error
     throw new BackupFault(`${name}: ${error.message}`, { cause: error.cause })
   }
 }
 
-/** Where a file of an archive goes; undefined when it is of no use any more. @throws BackupFault when it is none of ours */
-function placeOf({ name, sizeBytes }: ArchivedFile, places: Places): string | undefined {
-  const { dataDir, arriving, isNewest, files, restored } = places
-  if (name === names.database) return isNewest ? arriving : undefined
+/** Where a file of an archive goes. @throws BackupFault if it is none of ours */
+function placeOf({ name, sizeBytes }: ArchivedFile, dataDir: string): string {
+  if (name === names.database) return arrivingPath(dataDir)
   if (keyFiles.includes(name) || smallFiles.includes(name)) {
     if (sizeBytes > limits.backupTextBytes)
       throw new BackupFault(`${name} in the backup is larger than ${limits.backupTextBytes} bytes`)
-    return isNewest ? join(dataDir, name) : undefined
+    return join(dataDir, name)
   }
-  const id = rawOfName(name)
-  if (id === undefined) throw new BackupFault(`the backup holds a file that is none of mailboxd: ${name}`)
-  if (!files.has(id) || restored.has(id)) return undefined
-  restored.add(id)
-  return join(dataDir, rawName(id))
+  if (rawOfName(name) === undefined)
+    throw new BackupFault(`the backup holds a file that is none of mailboxd: ${name}`)
+  return join(dataDir, name)
 }
 
 async function writeDurably({ content }: ArchivedFile, path: string): Promise<void> {
