@@ -8,15 +8,3 @@ export function withoutPassword(url: string): string {
   asked.delete('password')
   return asked.size === 0 ? bare : `${bare}?${asked}`
 }
-
-/** What to do in the configuration where the rows are there. @param place the URL of a server, or `sqlite` */
-export function settingOfPlace(place: string): string {
-  return place === 'sqlite'
-    ? 'take `database` out of the configuration'
-    : `set database = "${withoutPassword(place)}" in the configuration`
-}
-
-/** @param place as of `settingOfPlace` */
-export function placeInWords(place: string): string {
-  return place === 'sqlite' ? 'mailboxd.sqlite in data_dir' : withoutPassword(place)
-}

@@ -45,10 +45,15 @@ async function writeBeside(
     await rm(temporary, { force: true })
     throw error
   }
-  const directory = await open(dirname(path))
+  await syncFolder(dirname(path))
+}
+
+/** Makes durable which names a folder has. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
   try {
-    await directory.sync()
+    await folder.sync()
   } finally {
-    await directory.close()
+    await folder.close()
   }
 }

@@ -206,7 +206,7 @@ function syncFolder(path: string): void {
 function notOpened(path: string, error: unknown): unknown {
   if (!(error instanceof Error && 'code' in error)) return error
   const why = tellSystemFault(error) ?? `${path} cannot be opened (${error.code})`
-  return new BackupFault(error.code === 'ENOENT' ? `${why}, and make its folder if that is missing` : why, {
+  return new BackupFault(error.code === 'ENOENT' ? `${why}, and make its folder` : why, {
     cause: error,
   })
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
-import { settingOfPlace } from '../base/database-place.ts'
+import { withoutPassword } from '../base/database-place.ts'
 import { readFirstLine } from '../base/first-line.ts'
-import { type MoveReport, moveRows, targetOf } from '../core/moving.ts'
+import { moveRows, targetOf } from '../core/moving.ts'
 import { type FilesMoveReport, moveFiles } from '../core/moving-files.ts'
 import { databaseOf } from '../core/open-rows.ts'
 import { bucketOf } from './blobs.ts'
@@ -50,29 +50,29 @@ async function migrate(ctl: Ctl, { to, passwordFile, blobs }: MigrateOptions): P
   const { told } = progress
   const { data_dir: dataDir } = config
   try {
-    // The files first: when the rows have moved, what is here is closed.
     const files = place && (await moveFiles({ dataDir, from, to: place, openBucket: bucketOf(config), told }))
-    const rows =
+    const tables =
       target === undefined
         ? undefined
         : await moveRows({ dataDir, from, to: target, clock: systemClock, told })
     progress.end()
-    const isDone = (files?.isDone ?? true) && (rows?.isDone ?? true)
     const wasServer = config.database !== undefined
-    const next = nextOf({
-      isDone,
-      running: rows?.running ?? files?.running ?? [],
-      wasServer,
-      to,
-      place,
-      passwordFile,
-    })
-    const texts = [files && textOfFiles(files), rows && textOfRows(rows), next]
+    const next = nextOf({ wasServer, to, place, passwordFile })
+    const rows = tables?.reduce((sum, one) => sum + one.rows, 0)
+    const texts = [
+      files && textOfFiles(files),
+      tables &&
+        fieldsOf({
+          moved: `${rows} rows of ${tables.length} tables, which are the same there by count and checksum`,
+        }),
+      next,
+    ]
     ctl
       .output()
-      .say({ ...rows, ...(files && { blobs: files }), isDone, next }, () => texts.filter(Boolean).join('\n'))
-    // A script must not set the places and start mailboxd yet.
-    if (!isDone || (files?.missing ?? 0) > 0) throw new CheckFailed()
+      .say({ ...(tables && { rows, tables }), ...(files && { blobs: files }), next }, () =>
+        texts.filter(Boolean).join('\n'),
+      )
+    if ((files?.missing ?? 0) > 0) throw new CheckFailed()
   } finally {
     progress.end()
   }
@@ -88,8 +88,6 @@ function placeOf(blobs: string, known: string | undefined): 'bucket' | 'disk' {
 }
 
 interface Moved {
-  readonly isDone: boolean
-  readonly running: MoveReport['running']
   /** Whether the rows were on a server until now. */
   readonly wasServer: boolean
   readonly to: string | undefined
@@ -97,32 +95,23 @@ interface Moved {
   readonly passwordFile: string | undefined
 }
 
-function nextOf({ isDone, running, wasServer, to, place, passwordFile }: Moved): string {
-  if (!isDone) {
-    const nodes = running.map(({ id, name }) => `${name} (${id})`).join(', ')
-    const where = nodes === '' ? '' : ` on ${nodes}`
-    return `mailboxd runs${where}, so this is not all: stop it${nodes === '' ? '' : ' there'} (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again, which does what is left`
-  }
+/** What the operator does now. */
+function nextOf({ wasServer, to, place, passwordFile }: Moved): string {
   const settings = [
-    to !== undefined && settingOfPlace(to),
+    to === 'sqlite' && 'take `database` out of the configuration',
     to !== undefined &&
       to !== 'sqlite' &&
-      passwordFile !== undefined &&
-      `and below [postgres] password_file with a file that the user of mailboxd may read, such as "${passwordFile}"`,
+      `set database = "${withoutPassword(to)}" in the configuration${passwordFile === undefined ? '' : `, and below [postgres] password_file with a file that the user of mailboxd may read, such as "${passwordFile}"`}`,
     place === 'disk' && 'take `blobs` out of the configuration',
   ].filter(Boolean)
   const left = [
     to !== undefined &&
-      `what is left ${wasServer ? 'on the server that was set until now' : 'in mailboxd.sqlite'} is closed to mailboxd`,
+      (wasServer
+        ? 'do not start a mailboxd on the database that was set until now: it still has the rows'
+        : 'mailboxd.sqlite is now called mailboxd.sqlite.moved; remove it when you need no way back'),
     place === 'disk' && 'the objects stay in the bucket until you delete them there',
   ].filter(Boolean)
   return [[...settings, 'start mailboxd'].join(', '), ...left].join('; ')
-}
-
-function textOfRows({ isDone, put, removed, tables }: MoveReport): string {
-  const rows = tables.reduce((sum, one) => sum + one.rows, 0)
-  const compared = isDone ? { compared: `${rows} rows of ${tables.length} tables are the same there` } : {}
-  return fieldsOf({ copied: `${put} rows`, removed: `${removed} rows`, ...compared })
 }
 
 function textOfFiles({ files, copied, missing }: FilesMoveReport): string {

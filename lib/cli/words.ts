@@ -35,7 +35,7 @@ export const words: Readonly<Record<string, string>> = {
   backup:
     'write a backup of database, messages and keys, while mailboxd runs or not (tar, compressed by zstd, with checksums)',
   migrate:
-    'move the rows (messages, queue, keys, events) to a PostgreSQL server or back into the file of the data directory, and large messages to a bucket or back: first while mailboxd runs, then once more with it stopped, which compares all and says what to set',
+    'move the rows (messages, queue, keys, events) to a PostgreSQL server or back into the file of the data directory, and large messages to a bucket or back, with mailboxd stopped; it compares everything and says what to set',
   restore: 'restore a backup into the data directory, which must be empty or missing; everything is verified',
   config: 'the configuration',
   completion: 'print the completion for a shell; the Debian package installs it',

@@ -12,6 +12,9 @@ export class DatabaseMissing extends Error {
 /** The name of the SQLite file in a data directory. */
 export const databaseName = 'mailboxd.sqlite'
 
+/** What the file of a database is called after its rows were moved to a server. */
+export const movedAway = (path: string) => `${path}.moved`
+
 /** Whether there is no SQLite file, or one of 0 bytes. @throws what the system says where this user may not look */
 export function isDatabaseFileEmpty(dataDir: string): boolean {
   return (statSync(join(dataDir, databaseName), { throwIfNoEntry: false })?.size ?? 0) === 0
@@ -55,7 +58,9 @@ export async function requireNoTraces({ data_dir: dataDir, database }: Config): 
       (traces.includes(databaseName)
         ? `. If its rows are still in ${databaseName}, remove \`database\` from the configuration and run mailboxctl migrate`
         : '')
-    : `Mount the disk that has it, or move it back. If it is lost, restore the last backup into an empty directory: mv ${dataDir} ${dataDir}.old, mkdir -m 700 ${dataDir} (as the user that mailboxd runs as), then mailboxctl restore <backup>`
+    : existsSync(movedAway(path))
+      ? `Its rows were moved to a PostgreSQL server (mailboxctl migrate): set \`database\` in the configuration. To go back to the rows of that time, rename ${movedAway(path)} to ${path}`
+      : `Mount the disk that has it, or move it back. If it is lost, restore the last backup: mv ${dataDir} ${dataDir}.old, then mailboxctl restore <backup>`
   throw new DatabaseMissing(
     `${missing}, but ${dataDir} has files of an installation: ${traces.join(', ')}. ${getBack}. To start a new installation on purpose, move ${dataDir} away`,
   )

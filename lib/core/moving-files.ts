@@ -1,12 +1,10 @@
 import { BackupFault } from '../base/backup-fault.ts'
 import { limits } from '../base/limits.ts'
 import type { DistantBlobs } from '../blob/bucket/distant.ts'
-import { type Db, isServer } from '../store/dialect/dialect.ts'
+import type { Db } from '../store/dialect/dialect.ts'
 import { isFileKept, type KeptFile, listKeptFiles } from '../store/kept-files.ts'
-import { listOtherNodes } from '../store/living-nodes.ts'
 import { openReader } from '../store/open.ts'
-import { findRunning, lockInstallation, type MoveReport } from './moving.ts'
-import { nodeName } from './nodes/node-name.ts'
+import { lockInstallation } from './moving.ts'
 import type { OpenBucket } from './open-blobs.ts'
 
 export interface FilesMoveParts {
@@ -19,10 +17,6 @@ export interface FilesMoveParts {
 }
 
 export interface FilesMoveReport {
-  /** False where a daemon runs: it still reads the files here, or puts new ones into the bucket. */
-  readonly isDone: boolean
-  /** Those nodes that run, when it is not done. */
-  readonly running: MoveReport['running']
   /** How many there are that rows point to. */
   readonly files: number
   /** How many of them this call has copied, and their bytes. */
@@ -33,9 +27,8 @@ export interface FilesMoveReport {
 }
 
 /**
- * Moves the files of large messages between the data directory and the bucket of the settings. What goes into the bucket is compared by its bytes,
- * what comes from there by its length, and whoever reads one finds it all the time, for both places are looked at. While a daemon runs they are copied; without one those that are in the
- * bucket go from the data directory. Objects stay in the bucket, for a way back. It can be cut off at any time, and goes on at the next call.
+ * Moves the files of large messages between the data directory and the bucket of the settings, with all daemons stopped.
+ * Objects stay in the bucket, for a way back. If it is cut off, the next call goes on: both places are read.
  * @throws BackupFault, BlobsFault, StorageUnreachable
  */
 export async function moveFiles({
@@ -49,15 +42,13 @@ export async function moveFiles({
   try {
     const { read, close } = await openReader(from)
     try {
-      if (to === 'disk' && isServer(from)) await requireNoOthers(read, dataDir)
       const blobs = await openBucket(read)
       if (!blobs)
         throw new BackupFault(
           '`blobs` is not set, so large messages are in data_dir already; where some are in a bucket, set it and the table [s3] first',
         )
       try {
-        const moved = await moveEach(read, blobs, { to, isAlone: free !== undefined, told })
-        return { isDone: free !== undefined, running: free ? [] : await findRunning(from, read), ...moved }
+        return await moveEach(read, blobs, { to, told })
       } finally {
         await blobs.close()
       }
@@ -65,26 +56,11 @@ export async function moveFiles({
       await close()
     }
   } finally {
-    await free?.()
+    await free()
   }
 }
 
-/** @throws BackupFault: what lies on the disk of one node no other one finds, and none of them would start again beside it */
-async function requireNoOthers(read: Db, dataDir: string): Promise<void> {
-  const others = await listOtherNodes(read, await nodeName(dataDir))
-  if (others.length === 0) return
-  const names = others.map(({ id, name }) => `${name} (${id})`).join(', ')
-  throw new BackupFault(
-    `on the disk of this node large messages would be found by no other, and these work beside it: ${names}. Leave them in the bucket, or stop the others for good first`,
-  )
-}
-
-interface MoveHow extends Pick<FilesMoveParts, 'to' | 'told'> {
-  /** Whether nobody else reads what is in the data directory. */
-  readonly isAlone: boolean
-}
-
-async function moveEach(read: Db, blobs: DistantBlobs, { to, isAlone, told }: MoveHow) {
+async function moveEach(read: Db, blobs: DistantBlobs, { to, told }: Pick<FilesMoveParts, 'to' | 'told'>) {
   const sum = { files: 0, copied: 0, copiedBytes: 0, missing: 0 }
   const move = async ({ id, sizeBytes, sha256 }: KeptFile) => {
     const found = await (to === 'bucket'
@@ -101,7 +77,7 @@ async function moveEach(read: Db, blobs: DistantBlobs, { to, isAlone, told }: Mo
       sum.copied++
       sum.copiedBytes += sizeBytes
     }
-    if (to === 'bucket' && isAlone && found) await blobs.removeFromDisk(id)
+    if (to === 'bucket' && found) await blobs.removeFromDisk(id)
   }
   let page: KeptFile[]
   let after = ''

@@ -1,26 +1,21 @@
 import { existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { BackupFault } from '../base/backup-fault.ts'
 import type { Clock } from '../base/clock.ts'
-import { placeInWords, settingOfPlace, withoutPassword } from '../base/database-place.ts'
+import { withoutPassword } from '../base/database-place.ts'
+import { syncFolder } from '../base/durable-file.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { postgresQueryFault } from '../config/postgres-query.ts'
 import { findAccount } from '../store/account.ts'
-import { type Db, isServer } from '../store/dialect/dialect.ts'
+import { isServer } from '../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../store/dialect/lock.ts'
 import { listOtherNodes } from '../store/living-nodes.ts'
-import { copyRows, digestRows, type TableDigest } from '../store/moving/copy.ts'
-import { atOneMoment } from '../store/moving/snapshot.ts'
-import {
-  closeToOthers,
-  findMark,
-  type MovingMark,
-  openToOthers,
-  type TargetState,
-  targetStateOf,
-} from '../store/moving/target.ts'
+import { CopyDiffers, copyRows, findOccupant, type TableDigest, type Told } from '../store/moving/copy.ts'
 import { openReader, openStore } from '../store/open.ts'
 import { requireUtf8, toldForbidden } from '../store/postgres/state.ts'
-import { type Judge, judgeByNewest } from '../store/postgres/timeline.ts'
+import { judgeByNewest } from '../store/postgres/timeline.ts'
+import { movedAway } from './missing-database.ts'
 import { daemonLockPath, timelinePath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
 
@@ -30,83 +25,83 @@ export interface MoveParts {
   readonly from: string
   readonly to: string
   readonly clock: Clock
-  readonly told: (step: string, done: number, of: number) => void
-}
-
-export interface MoveReport {
-  /** False where a daemon runs on the rows: what changes from now on is to be copied yet, and nobody can open the copy. */
-  readonly isDone: boolean
-  /** Which daemons those are, where the rows are on a server. */
-  readonly running: readonly { readonly id: string; readonly name: string }[]
-  /** Rows that were written and removed there by this call. */
-  readonly put: number
-  readonly removed: number
-  /** What is there, compared with what was here: empty where it is not done. */
-  readonly tables: readonly TableDigest[]
+  readonly told: Told
 }
 
 /**
- * Moves the rows of an installation to another database, which must be empty or hold what an earlier call has put there. While a
- * daemon runs it copies what is there by now; without one it makes good what changed since, compares all by count and
- * checksum, and closes what is here to daemons and opens the copy to them. The rows stay where they were, for a way back.
+ * Copies the rows of an installation to an empty database, with all daemons stopped, and compares the count and the checksum
+ * of each table. If it is cut off, it starts over into an empty database. The rows stay where they were, for a way back; a
+ * file is renamed (`movedAway`), so that no daemon goes on with it.
+ * @returns what is there now
  * @throws BackupFault, SchemaFault, StorageUnreachable
  */
-export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): Promise<MoveReport> {
+export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): Promise<TableDigest[]> {
   if (!isServer(from) && !existsSync(from)) throw new BackupFault(`there are no rows in ${from}`)
-  // Every connection is judged, not that of the lock alone: of several servers each begins with the first that takes writes.
-  const judge = await judgeByNewest(timelinePath(dataDir))
-  const held = await lockInstallation(dataDir, from)
-  const freeTarget = await lockRows(dataDir, to).catch(async error => {
-    await held?.()
-    if (!(error instanceof DataDirectoryBusy)) throw error
-    throw new BackupFault('a mailboxd runs on the database where the rows are to go: name an empty one')
-  })
+  const free = await lockInstallation(dataDir, from)
   try {
-    if (held && isServer(from)) await placeAll(from, judge, clock)
-    return await atOneMoment(from, judge, async read => {
-      const account = await findAccount(read)
-      if (!account) throw new BackupFault('the installation has no account yet: start mailboxd once')
-      const place = isServer(to) ? withoutPassword(to) : 'sqlite'
-      // Nothing is written into what is refused, and its schema stays as it is.
-      const { state, mark } = await lookAt(to, account.id).catch(asNotOurs)
-      const left = await findMark(read)
-      // What is left here is of before.
-      if (left && !isSame(left, { place, mark })) throw movedBefore(left.place, state)
-      if (state !== 'empty' && state !== 'begun') throw notEmpty(state)
-      const isGoingOn = mark !== undefined && mark.place === undefined
-      const begunAt = isGoingOn ? mark.begunAt : clock.now().toISOString()
-      const target = await openStore(to, clock, { isTarget: true }).catch(asNotOurs)
-      try {
-        if (!isGoingOn) await target.write(db => closeToOthers(db, account.id, begunAt))
-        const copied = await copyRows(read, target, (table, done, of) => told(`copying ${table}`, done, of))
-        if (!held) return { isDone: false, running: await findRunning(from, read), ...copied, tables: [] }
-        const wanted = await digestRows(read, (table, done, of) => told(`reading ${table}`, done, of))
-        const tables = await digestRows(target.read, (table, done, of) =>
-          told(`comparing ${table}`, done, of),
-        )
-        const other = tables.find(({ sha256 }, at) => sha256 !== wanted[at]!.sha256)
-        if (other)
-          throw new BackupFault(
-            `the rows of ${other.table} are not the same there (${other.rows}) as here: run it again`,
-          )
-        // First here, so that there is no moment at which two daemons could start.
-        await closeSource({ from, judge, clock }, { accountId: account.id, place, begunAt })
-        await target.write(openToOthers)
-        return { isDone: true, running: [], ...copied, tables }
-      } finally {
-        await target.close()
-      }
+    const freeTarget = await lockRows(dataDir, to).catch(error => {
+      if (!(error instanceof DataDirectoryBusy)) throw error
+      throw new BackupFault('a mailboxd runs on the database where the rows are to go: name an empty one')
     })
+    try {
+      const tables = await copyAll({ from, to, clock, told })
+      if (!isServer(from)) await rename(from, movedAway(from))
+      return tables
+    } finally {
+      await freeTarget()
+    }
   } finally {
-    await freeTarget()
-    await held?.()
+    await free()
+  }
+}
+
+async function copyAll({ from, to, clock, told }: Omit<MoveParts, 'dataDir'>): Promise<TableDigest[]> {
+  const refuse = () =>
+    Promise.reject(new SchemaFault('the rows are of an older mailboxd: start this one first'))
+  const source = await openStore(from, clock, { beforeMigration: refuse })
+  try {
+    // If several nodes write at once, events get their places in the stream after their writes.
+    await source.placed()
+    if (!(await findAccount(source.read)))
+      throw new BackupFault('the installation has no account yet: start mailboxd once')
+    if (isServer(to)) {
+      await requireEmptyServer(to)
+      return await copyInto(to, source.read, clock, told)
+    }
+    if (existsSync(to)) throw new BackupFault(`${to} exists already: move it away first`)
+    // A copy that was cut off is not taken for a database.
+    const arriving = `${to}.moving`
+    for (const end of ['', '-wal', '-shm']) await rm(`${arriving}${end}`, { force: true })
+    const tables = await copyInto(arriving, source.read, clock, told)
+    await rename(arriving, to)
+    await syncFolder(dirname(to))
+    return tables
+  } finally {
+    await source.close()
+  }
+}
+
+async function copyInto(
+  to: string,
+  read: Parameters<typeof copyRows>[0],
+  clock: Clock,
+  told: Told,
+): Promise<TableDigest[]> {
+  const target = await openStore(to, clock).catch(asNotOurs)
+  try {
+    return await copyRows(read, target, told)
+  } catch (error) {
+    if (!(error instanceof CopyDiffers)) throw error
+    throw new BackupFault(`the copy is not what was copied (${error.message}): run it again`)
+  } finally {
+    await target.close()
   }
 }
 
 /**
  * Where rows are to be moved, as of `openStore`.
  * @param to the URL of a PostgreSQL server, or `sqlite` for the file of the data directory
- * @throws BackupFault for what is neither
+ * @throws BackupFault for anything else
  */
 export function targetOf(dataDir: string, to: string, password: string | undefined): string {
   if (to === 'sqlite') return databasePath(dataDir)
@@ -116,31 +111,21 @@ export function targetOf(dataDir: string, to: string, password: string | undefin
   return password === undefined ? to : withPassword(to, password)
 }
 
-/** Who has the rows meanwhile: a daemon on a file is that of its directory, and has no name. */
-export async function findRunning(from: string, read: Db): Promise<MoveReport['running']> {
-  if (!isServer(from)) return []
-  return (await listOtherNodes(read, '')).map(({ id, name }) => ({ id, name }))
-}
-
-/** What the database where the rows are to go is by now: a file may not be there yet. */
-async function lookAt(
-  to: string,
-  accountId: string,
-): Promise<{ readonly state: TargetState; readonly mark: MovingMark | undefined }> {
-  if (!isServer(to) && !existsSync(to)) return { state: 'empty', mark: undefined }
-  const { read, close } = await openReader(to)
+/** @throws BackupFault, SchemaFault; what is there stays as it is */
+async function requireEmptyServer(url: string): Promise<void> {
+  const { read, close } = await openReader(url)
   try {
-    if (isServer(to)) await requireUtf8(read)
-    const state = await targetStateOf(read, accountId)
-    return { state, mark: state === 'begun' ? await findMark(read) : undefined }
+    await requireUtf8(read)
+    const occupant = await findOccupant(read).catch(asNotOurs)
+    if (occupant !== undefined) throw new BackupFault(occupant)
   } catch (error) {
-    throw isServer(to) ? await toldForbidden(read, error) : error
+    throw await toldForbidden(read, error)
   } finally {
     await close()
   }
 }
 
-/** @throws BackupFault where the server says that a table or column is missing, or is there already (syntax_error_or_access_rule_violation, without the right to do it) */
+/** @throws BackupFault if the server says that a table or column is missing, or exists already (class 42, but for 42501, a right that is missing) */
 function asNotOurs(error: Error & { readonly code?: unknown }): never {
   if (!/^42(?!501)...$/.test(String(error.code))) throw error
   throw new BackupFault(
@@ -149,57 +134,15 @@ function asNotOurs(error: Error & { readonly code?: unknown }): never {
 }
 
 /**
- * Whether what is left of a move belongs to this copy, which is not opened yet: whoever opened another one, or this one and moved on
- * from it, would have two installations that send the same mail.
- */
-function isSame(
-  left: MovingMark,
-  { place, mark }: { readonly place: string; readonly mark: MovingMark | undefined },
-): boolean {
-  return left.place === place && mark?.place === undefined && left.begunAt === mark?.begunAt
-}
-
-/** @param place where the rows were moved, as of `MovingMark` @param state of the database where they were to go now */
-function movedBefore(place: string | undefined, state: TargetState): BackupFault {
-  if (place === undefined)
-    return new BackupFault(
-      'not all rows are in this database, for they are being moved into it: set `database` as it was before, or take it out where that was the file in data_dir, and run it again',
-    )
-  const copy =
-    state === 'begun'
-      ? '. What --to names is a copy that is not whole or not of today, and stays closed: remove it (where it is that very database, name it as it is written here)'
-      : ''
-  return new BackupFault(
-    `the rows were moved from here before, to ${placeInWords(place)}: ${settingOfPlace(place)}${copy}`,
-  )
-}
-
-function notEmpty(state: Exclude<TargetState, 'empty' | 'begun'>): BackupFault {
-  const sentences = {
-    'in use': 'an installation is there already: name an empty database, or the one that this came from',
-    'of another': 'the rows of another installation are being moved there: name an empty database',
-    "a stranger's": 'there are tables that mailboxd did not make: name an empty database',
-  }
-  return new BackupFault(sentences[state])
-}
-
-/**
  * Keeps daemons from an installation.
  * @param from where its rows are, as of `openStore`
- * @returns what lets them again; undefined where one runs
+ * @returns lets them start again
+ * @throws BackupFault if one runs
  */
-export async function lockInstallation(
-  dataDir: string,
-  from: string,
-): Promise<(() => Promise<void>) | undefined> {
-  let freeDirectory: () => void
+export async function lockInstallation(dataDir: string, from: string): Promise<() => Promise<void>> {
+  let freeDirectory = () => {}
   try {
     freeDirectory = lockDataDirectory(daemonLockPath(dataDir))
-  } catch (error) {
-    if (error instanceof DataDirectoryBusy) return undefined
-    throw error
-  }
-  try {
     const freeRows = await lockRows(dataDir, from)
     return async () => {
       await freeRows()
@@ -207,50 +150,30 @@ export async function lockInstallation(
     }
   } catch (error) {
     freeDirectory()
-    if (error instanceof DataDirectoryBusy) return undefined
-    throw error
+    if (!(error instanceof DataDirectoryBusy)) throw error
+    const nodes = await nodesOn(from)
+    throw new BackupFault(
+      `mailboxd runs${nodes}: stop it (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again`,
+    )
   }
 }
 
-/** @throws DataDirectoryBusy where a daemon has them; a file is its directory's, which has a lock of its own */
+/** The daemons on a server, for a sentence. One on a file is that of its directory, and has no name. */
+async function nodesOn(location: string): Promise<string> {
+  if (!isServer(location)) return ''
+  const { read, close } = await openReader(location)
+  try {
+    const nodes = await listOtherNodes(read, '')
+    return nodes.length === 0 ? '' : ` on ${nodes.map(({ id, name }) => `${name} (${id})`).join(', ')}`
+  } finally {
+    await close()
+  }
+}
+
+/** @throws DataDirectoryBusy if a daemon has them; a file is that of its directory, which has a lock of its own */
 async function lockRows(dataDir: string, location: string): Promise<() => Promise<void>> {
   if (!isServer(location)) return async () => {}
   const { lockServer } = await import('../store/postgres/lock.ts')
   const lock = await lockServer(location, await judgeByNewest(timelinePath(dataDir)))
   return () => lock.release()
-}
-
-interface Closing {
-  readonly accountId: string
-  readonly place: string
-  readonly begunAt: string
-}
-
-/** Nobody works on what is left here, and takes mail that nobody would see. The first copy for which it is closed is the only one. */
-async function closeSource(
-  { from, judge, clock }: { readonly from: string; readonly judge: Judge; readonly clock: Clock },
-  { accountId, place, begunAt }: Closing,
-): Promise<void> {
-  const store = await openStore(from, clock, { isTarget: true, outage: { judge } })
-  try {
-    await store.write(async db => {
-      const left = await findMark(db)
-      if (left === undefined) return closeToOthers(db, accountId, begunAt, place)
-      if (left.place !== place || left.begunAt !== begunAt) throw movedBefore(left.place, 'begun')
-    })
-  } finally {
-    await store.close()
-  }
-}
-
-/** Where several write at once, events get their places in the stream after their writes. */
-async function placeAll(from: string, judge: Judge, clock: Clock): Promise<void> {
-  const refuse = () =>
-    Promise.reject(new SchemaFault('the rows are of an older mailboxd: start this one first'))
-  const store = await openStore(from, clock, { beforeMigration: refuse, isTarget: true, outage: { judge } })
-  try {
-    await store.placed()
-  } finally {
-    await store.close()
-  }
 }

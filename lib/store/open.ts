@@ -121,8 +121,6 @@ export interface StoreParts {
   readonly outage?: StoreOutage
   /** Who is told that a file is damaged, and whether any thread has found that: then nothing is written. */
   readonly damage?: DamageWatch
-  /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
-  readonly isTarget?: boolean
 }
 
 /**
@@ -140,7 +138,6 @@ export async function openStore(
     meter = noMeter,
     connections,
     node,
-    isTarget = false,
     outage,
     damage = { found: () => {}, requireWhole: () => {} },
   }: StoreParts = {},
@@ -150,7 +147,7 @@ export async function openStore(
     : sqliteStore(location, clock, meter, damage)
   try {
     if (node !== undefined) await requireUtf8(store.read)
-    const { missing, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
+    const { missing, lastStep } = await findSchemaState(store.read, store.dialect)
     // A write waits for its turn and for the disk: who only reads needs neither.
     if (missing.length === 0) return store
     if (lastStep === undefined) await beforeFirstTables()
@@ -159,10 +156,10 @@ export async function openStore(
       await beforeMigration(lastStep)
     }
     const appliedAt = clock.now().toISOString()
-    if (store.dialect === 'sqlite') await store.write(db => migrate(db, 'sqlite', appliedAt, isTarget))
+    if (store.dialect === 'sqlite') await store.write(db => migrate(db, 'sqlite', appliedAt))
     else {
       const { upgradeServer } = await import('./upgrade-server.ts')
-      await upgradeServer({ url: location, node, missing, appliedAt, isTarget, outage })
+      await upgradeServer({ url: location, node, missing, appliedAt, outage })
     }
   } catch (error) {
     const told = store.dialect === 'sqlite' ? error : await toldForbidden(store.read, error)

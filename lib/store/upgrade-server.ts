@@ -18,7 +18,6 @@ export interface ServerUpgrade {
   readonly node: string | undefined
   readonly missing: readonly Migration[]
   readonly appliedAt: string
-  readonly isTarget: boolean
   readonly outage?: Pick<Reaching, 'hold' | 'judge' | 'failed'> | undefined
 }
 
@@ -27,7 +26,7 @@ export interface ServerUpgrade {
  * @throws SchemaFault where a step does not, and such a node lives; or a table can't be had
  */
 export async function upgradeServer(upgrade: ServerUpgrade): Promise<void> {
-  const { url, missing, appliedAt, isTarget } = upgrade
+  const { url, missing, appliedAt } = upgrade
   // An index on a large table takes as long as it takes.
   const pool = openPostgres(url, 1, upgrade.outage, 0)
   try {
@@ -38,7 +37,7 @@ export async function upgradeServer(upgrade: ServerUpgrade): Promise<void> {
             // Who waits for a table that others read has all wait who come after it: it does so for a moment only.
             await sql`set local lock_timeout = ${sql.lit(`${limits.schemaLockMs}ms`)}`.execute(db)
             await requireOlderStopped(db, upgrade.node, missing)
-            return migrate(db, 'postgres', appliedAt, isTarget)
+            return migrate(db, 'postgres', appliedAt)
           },
           { writeLeft, committed: () => {} },
         )

@@ -1,17 +1,22 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { SchemaFault } from '../../lib/base/schema-fault.ts'
-import type { DistantBlobs } from '../../lib/blob/bucket/distant.ts'
+import { localConfig } from '../../lib/config/load.ts'
+import { ensureInstallation } from '../../lib/core/account/setup.ts'
+import type { App } from '../../lib/core/app/app.ts'
+import { requireNoTraces } from '../../lib/core/missing-database.ts'
 import { moveRows } from '../../lib/core/moving.ts'
 import { moveFiles } from '../../lib/core/moving-files.ts'
-import { daemonLockPath, nodeName } from '../../lib/core/nodes/node-name.ts'
+import { daemonLockPath } from '../../lib/core/nodes/node-name.ts'
 import { databasePath } from '../../lib/core/open-rows.ts'
+import { findAccount } from '../../lib/store/account.ts'
 import { lockDataDirectory } from '../../lib/store/dialect/lock.ts'
 import { newestStep } from '../../lib/store/migrations/migrate.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { nodeClass } from '../../lib/store/postgres/take-name.ts'
+import { startApi } from '../support/api-app.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { makeDataDir } from '../support/migrated.ts'
 import { without } from '../support/peers.ts'
@@ -35,32 +40,8 @@ async function newInstallation(t: Test) {
   const file = databasePath(dataDir)
   await install(file)
   const move = (to: string, from = file) => moveRows({ dataDir, from, to, clock: systemClock, told })
-  return {
-    file,
-    move,
-    /** While a daemon runs. */
-    async begin(to: string, from = file) {
-      const free = lockDataDirectory(daemonLockPath(dataDir))
-      try {
-        return await move(to, from)
-      } finally {
-        free()
-      }
-    },
-  }
+  return { dataDir, file, move }
 }
-
-const isOpen = (location: string) =>
-  openStore(location, systemClock).then(
-    async store => {
-      await store.close()
-      return true
-    },
-    error => {
-      if (error instanceof SchemaFault) return false
-      throw error
-    },
-  )
 
 async function ask(url: string, statement: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url })
@@ -72,55 +53,68 @@ async function ask(url: string, statement: string): Promise<unknown[]> {
   }
 }
 
-t.test('rows are moved to one place, however many copies were begun', { skip }, async t => {
-  const [one, two, three] = [
-    await newPostgresDatabase(),
-    await newPostgresDatabase(),
-    await newPostgresDatabase(),
-  ]
-  const { file, move, begin } = await newInstallation(t)
-  const onlyOpen = async (which: string) => {
-    const open = []
-    for (const location of [file, one, two]) if (await isOpen(location)) open.push(location)
-    t.strictSame(open, [which])
-  }
-  for (const to of [one, two]) t.match(await begin(to), { isDone: false })
-  await onlyOpen(file)
-  t.match(await move(one), { isDone: true })
-  await onlyOpen(one)
-  const elsewhere = {
-    message: /moved from here before, to postgres.*set database = .*copy that is not whole/,
-  }
-  await t.rejects(move(two), elsewhere)
-  await t.rejects(move(three), { message: /moved from here before, to postgres/ })
-  await t.rejects(move(three, two), { message: /not all rows are in this database/ })
-  await onlyOpen(one)
+t.test(
+  'rows move to a server and back, and no daemon goes on with the file that they were in',
+  { skip },
+  async t => {
+    const url = await newPostgresDatabase()
+    const { dataDir, file, move } = await newInstallation(t)
+    writeFileSync(join(dataDir, 'secrets.key'), '')
+    t.match((await move(url))[0], { table: 'pod' })
+    t.strictSame(
+      readdirSync(dataDir).filter(name => name.startsWith('mailboxd.sqlite')),
+      ['mailboxd.sqlite.moved'],
+    )
+    const settings = localConfig({ dataDir })
+    await t.rejects(requireNoTraces(settings), {
+      message:
+        /is missing, .*were moved to a PostgreSQL server .*: set `database` .* rename \S+\.moved to \S+mailboxd\.sqlite/,
+    })
+    await t.rejects(move(url), { message: /there are no rows in/ })
+    t.match((await move(file, url))[0], { table: 'pod' })
+    await (await openStore(file, systemClock)).close()
+    await t.rejects(move(file, url), { message: /mailboxd\.sqlite exists already: move it away first/ })
+  },
+)
 
-  // It moves on, and is begun anew: what was here before that is no part of it.
-  t.match(await move(two, one), { isDone: true })
-  await onlyOpen(two)
-  await t.rejects(move(one), elsewhere)
-  t.match(await begin(one, two), { isDone: false })
-  await t.rejects(move(one), elsewhere)
-  await onlyOpen(two)
-  t.match(await move(file, two), { isDone: true })
-  await onlyOpen(file)
+t.test('rows are not moved while a daemon runs', { skip }, async t => {
+  const [one, two] = [await newPostgresDatabase(), await newPostgresDatabase()]
+  const { dataDir, file, move } = await newInstallation(t)
+  const free = lockDataDirectory(daemonLockPath(dataDir))
+  const running = {
+    name: 'BackupFault',
+    message: /^mailboxd runs: stop it .*and run the same command again$/,
+  }
+  await t.rejects(move(one), running)
+  free()
+  await move(one)
+  const holder = new pg.Client({ connectionString: one })
+  await holder.connect()
+  t.teardown(() => holder.end())
+  // As a node holds it.
+  await holder.query('select pg_advisory_lock_shared($1)', [
+    Number.parseInt(Buffer.from('mailbox').toString('hex').slice(0, 12), 16),
+  ])
+  await holder.query('select pg_advisory_lock($1, hashtext($2))', [nodeClass, 'other'])
+  await t.rejects(move(two, one), { message: /^mailboxd runs on a node that has just come \(\?\): stop it/ })
+  t.notOk(existsSync(file))
 })
 
-t.test('a move that was cut off between its two ends is ended by the next call', { skip }, async t => {
-  const url = await newPostgresDatabase()
-  const { file, move, begin } = await newInstallation(t)
-  await begin(url)
-  const mark = await ask(url, 'select * from migration where number = -1')
-  t.match(await move(url), { isDone: true })
-  const { name, breaking, appliedAt } = mark[0] as Record<string, string>
-  await ask(
-    url,
-    `insert into migration ("number", "name", "breaking", "appliedAt") values (-1, '${name}', ${breaking}, '${appliedAt}')`,
-  )
-  t.strictSame([await isOpen(file), await isOpen(url)], [false, false])
-  t.match(await move(url), { isDone: true })
-  t.strictSame([await isOpen(file), await isOpen(url)], [false, true])
+t.test('no daemon starts on half of a copy, and the next move wants an empty database', { skip }, async t => {
+  const url = await newPostgresDatabase(migratedDatabase)
+  const { move } = await newInstallation(t)
+  const half = await openStore(url, systemClock)
+  t.teardown(() => half.close())
+  await half.write(insertInstallation)
+  await half.write(db => db.deleteFrom('account').execute())
+  await t.rejects(move(url), { name: 'BackupFault', message: /rows of a copy that was cut off/ })
+  const { app } = await startApi(t)
+  const on: App = Object.create(app, { store: { value: half } })
+  await t.rejects(ensureInstallation(on), {
+    name: 'BackupFault',
+    message: /not all rows are in this database/,
+  })
+  t.equal(await findAccount(half.read), undefined, 'no account is made')
 })
 
 t.test('what is at a target that is refused stays as it is', { skip }, async t => {
@@ -207,41 +201,16 @@ t.test('a user who may make no tables is told, with what mends it', { skip }, as
   }
   await t.rejects(move(modest), nowhere)
   await ask(url, `alter role modest in database ${name} reset search_path`)
-  t.match(await move(modest), { isDone: true })
+  t.match((await move(modest))[0], { table: 'pod' })
 })
 
-t.test(
-  'large messages are not taken to the disk of one node while others work beside it',
-  { skip },
-  async t => {
-    const url = await newPostgresDatabase(migratedDatabase)
-    const dataDir = temporaryDir(t)
-    const files = () => moveFiles({ dataDir, from: url, to: 'disk', openBucket: async () => undefined, told })
-    const holder = new pg.Client({ connectionString: url })
-    await holder.connect()
-    t.teardown(() => holder.end())
-    const hold = (node: string) =>
-      holder.query('select pg_advisory_lock($1, hashtext($2))', [nodeClass, node])
-    await hold(await nodeName(dataDir))
-    await t.rejects(files(), { message: /^`blobs` is not set, so .* in data_dir already/ }, 'this node alone')
-    await hold('other')
-    await t.rejects(files(), {
-      name: 'BackupFault',
-      message: /these work beside it: a node that has just come \(\?\)\. Leave them in the bucket/,
+t.test('large messages are not moved while a daemon runs', async t => {
+  const { dataDir, file } = await newInstallation(t)
+  const free = lockDataDirectory(daemonLockPath(dataDir))
+  t.teardown(free)
+  const openBucket = async () => undefined
+  for (const to of ['bucket', 'disk'] as const)
+    await t.rejects(moveFiles({ dataDir, from: file, to, openBucket, told }), {
+      message: /^mailboxd runs: stop it/,
     })
-    const free = lockDataDirectory(daemonLockPath(dataDir))
-    t.teardown(free)
-    const bucket = { close() {} } as unknown as DistantBlobs
-    t.match(
-      await moveFiles({ dataDir, from: url, to: 'bucket', openBucket: async () => bucket, told }),
-      { isDone: false, running: [{ name: 'a node that has just come' }] },
-      'who runs is named',
-    )
-    const others = { dataDir, from: url, to: 'bucket', openBucket: async () => undefined, told } as const
-    await t.rejects(
-      moveFiles(others),
-      { message: /^`blobs` is not set/ },
-      'into the bucket each node takes its own',
-    )
-  },
-)
+})

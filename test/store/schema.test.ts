@@ -83,7 +83,7 @@ onEveryDatabase(
       'a development version of mailboxd, from before the first release, made this database. No release can open it: start with a fresh data directory, and on PostgreSQL with an empty database',
     )
     await t.rejects(requireCurrentSchema(store.read), refusal)
-    await t.rejects(findSchemaState(store.read, store.dialect, false), refusal)
+    await t.rejects(findSchemaState(store.read, store.dialect), refusal)
     await t.rejects(
       store.write(db => migrate(db, store.dialect, 'x')),
       refusal,

@@ -70,7 +70,7 @@ t.test('a step that older programs could not work on waits until none lives', { 
 
   const step: Migration = { number: 9001, name: 'harsh', breaking: true, sql: '' }
   const upgrade = (missing: Migration) =>
-    upgradeServer({ url, node: 'newer', missing: [missing], appliedAt: 'x', isTarget: false })
+    upgradeServer({ url, node: 'newer', missing: [missing], appliedAt: 'x' })
   const refusal = new SchemaFault(
     'the database is not brought up to date: after its step 9001 (harsh) these nodes, which run an older mailboxd, could not work on it: mx1 (older, version 0.1.0). Stop them, then start this one again',
   )

@@ -1,8 +1,9 @@
 import { createWriteStream, existsSync } from 'node:fs'
-import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
+import { syncFolder } from '../../base/durable-file.ts'
 import { limits } from '../../base/limits.ts'
 import { UnreleasedSchema } from '../../base/schema-fault.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
@@ -236,13 +237,4 @@ async function requireNode(dataDir: string): Promise<void> {
 async function syncFolders(root: string): Promise<void> {
   const all = await readdir(root, { recursive: true, withFileTypes: true })
   for (const one of all) if (one.isDirectory()) await syncFolder(join(one.parentPath, one.name))
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }

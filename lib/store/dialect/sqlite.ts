@@ -118,14 +118,6 @@ export function openSqliteReader(path: string, damaged?: FoundDamage): SqliteRea
   }
 }
 
-/** Opens a connection that sees what is committed by the first thing that it reads, and nothing after it, until it is closed. */
-export function openSqliteSnapshot(path: string): Pick<SqliteReader, 'db' | 'close'> {
-  const connection = new Database(path, { timeout: busyTimeoutMs, readonly: true, fileMustExist: true })
-  const prepare = preparedOn(connection)
-  prepare('begin').run()
-  return { db: handleOn(prepare), close: () => void connection.close() }
-}
-
 /**
  * Reads beside a writer of the same thread: on its connection, and while that is writing on another. The one that writes knows
  * what it wrote; another has to read each page again after each commit, which took several times as long as all else of a query.

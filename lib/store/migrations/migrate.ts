@@ -1,24 +1,21 @@
 import { type Kysely, sql } from 'kysely'
-import { placeInWords, settingOfPlace } from '../../base/database-place.ts'
 import { SchemaFault, UnreleasedSchema } from '../../base/schema-fault.ts'
 import { type Db, type DialectName, ddlFor, dialectOf, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
 import { schema } from './0001-schema.ts'
 import { migrations } from './index.ts'
-import { type Migration, movingStep, readMovingName } from './migration.ts'
+import type { Migration } from './migration.ts'
 
 /**
  * Returns the steps that the database lacks, and the number of its last step (undefined if it has no tables).
- * @param isTarget whether the caller moves rows into it
  * @throws SchemaFault
  */
 export async function findSchemaState(
   db: Db,
   dialect: DialectName,
-  isTarget: boolean,
 ): Promise<{ readonly missing: readonly Migration[]; readonly lastStep: number | undefined }> {
   if (!(await hasTables(db, dialect))) return { missing: migrations, lastStep: undefined }
-  const present = await readLedger(db, isTarget)
+  const present = await readLedger(db)
   const missing = migrations.filter(step => !present.some(row => row.number === step.number))
   return { missing, lastStep: present.at(-1)?.number }
 }
@@ -33,10 +30,10 @@ async function hasTables(db: Db, dialect: DialectName): Promise<boolean> {
 }
 
 /** Returns the steps that were applied. @throws SchemaFault where this program must not work on the database */
-async function readLedger(db: Db, isTarget: boolean): Promise<MigrationRow[]> {
+async function readLedger(db: Db): Promise<MigrationRow[]> {
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
   refuseUnreleased(present)
-  refuseNewer(present, isTarget)
+  refuseNewer(present)
   return present
 }
 
@@ -51,16 +48,13 @@ export function refuseUnreleased(ledger: readonly Pick<MigrationRow, 'number' | 
 /** The last step that this program knows. */
 export const newestStep = Math.max(...migrations.map(({ number }) => number))
 
-/**
- * @param isMoved whether who asks moves rows from it
- * @throws SchemaFault where the database is of another version than this program, or has no tables yet
- */
-export async function requireCurrentSchema(db: Db, isMoved = false): Promise<void> {
+/** @throws SchemaFault where the database is of another version than this program, or has no tables yet */
+export async function requireCurrentSchema(db: Db): Promise<void> {
   if (!(await hasTables(db, dialectOf(db))))
     throw new SchemaFault(
       'the database has no tables: the first start of mailboxd was ended before it made them. Start mailboxd, which makes them',
     )
-  const present = await readLedger(db, isMoved)
+  const present = await readLedger(db)
   const [missing] = migrations.filter(step => !present.some(row => row.number === step.number))
   if (missing) {
     throw new SchemaFault(
@@ -70,23 +64,11 @@ export async function requireCurrentSchema(db: Db, isMoved = false): Promise<voi
 }
 
 /** @throws SchemaFault */
-function refuseNewer(present: readonly MigrationRow[], isTarget: boolean): void {
+function refuseNewer(present: readonly MigrationRow[]): void {
   const knows = (number: number) => migrations.some(known => known.number === number)
   const isHarmless = ({ number, breaking, unusedSince }: MigrationRow) =>
-    breaking !== 1 ||
-    knows(number) ||
-    (isTarget && number === movingStep) ||
-    (unusedSince !== null && knows(unusedSince))
+    breaking !== 1 || knows(number) || (unusedSince !== null && knows(unusedSince))
   const newer = present.find(row => !isHarmless(row))
-  const place = newer?.number === movingStep ? readMovingName(newer.name).place : undefined
-  if (place !== undefined)
-    throw new SchemaFault(
-      `the rows have been moved from this database to another one (${placeInWords(place)}): ${settingOfPlace(place)}`,
-    )
-  if (newer?.number === movingStep)
-    throw new SchemaFault(
-      'rows are being moved into this database and are not all there yet, or they were moved from it to another one: run mailboxctl migrate again, with mailboxd stopped and the configuration as it was before, until all is done, and set `database` as it says',
-    )
   if (newer) {
     throw new SchemaFault(
       `the database has migration ${newer.number} (${newer.name}) of a newer mailboxd; install that version or restore a backup`,
@@ -98,13 +80,8 @@ function refuseNewer(present: readonly MigrationRow[], isTarget: boolean): void 
  * Brings the schema up to date inside the caller's transaction and returns the numbers of the steps that it applied.
  * @throws SchemaFault where the database has a breaking step that this program does not know
  */
-export async function migrate(
-  db: WriteDb,
-  dialect: DialectName,
-  appliedAt: string,
-  isTarget = false,
-): Promise<number[]> {
-  const present = (await hasTables(db, dialect)) ? await readLedger(db, isTarget) : []
+export async function migrate(db: WriteDb, dialect: DialectName, appliedAt: string): Promise<number[]> {
+  const present = (await hasTables(db, dialect)) ? await readLedger(db) : []
   const applied: number[] = []
   for (const step of migrations) {
     if (present.some(row => row.number === step.number)) continue

@@ -16,26 +16,3 @@ export interface Migration {
   /** Portable SQL (schema.sql says its rules), statements ended by `;` at a line's end, comments in lines of their own. */
   readonly sql: string
 }
-
-/**
- * The step that stands in a database into which rows are being moved (lib/store/moving), until all are there, and in one from which
- * they were moved: no program knows it, so none works on half of an installation, or on one that is elsewhere by now.
- */
-export const movingStep = -1
-
-const movedTo = ' moved to '
-
-/** What the step is called. @param place where all rows are by now, the URL of a server without its password, or `sqlite` */
-export function movingName(accountId: string, place?: string): string {
-  return `rows-of-${accountId}${place === undefined ? '' : `${movedTo}${place}`}`
-}
-
-/** Of which account the rows are, as of `movingName`, and where they are by now; undefined: on their way, or it was not noted. */
-export function readMovingName(name: string): {
-  readonly rowsOf: string
-  readonly place: string | undefined
-} {
-  const at = name.indexOf(movedTo)
-  if (at < 0) return { rowsOf: name, place: undefined }
-  return { rowsOf: name.slice(0, at), place: name.slice(at + movedTo.length) }
-}

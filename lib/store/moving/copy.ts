@@ -1,12 +1,12 @@
 import { createHash, type Hash } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Db, WriteDb } from '../dialect/dialect.ts'
+import { type Db, dialectOf, type WriteDb } from '../dialect/dialect.ts'
 import type { Store } from '../open.ts'
 import { describeTables, type MovedTable } from './moved-tables.ts'
-import { areSame, compareKeys, listOf, type MovedRow, pagesOf, rowsOf, valuesOf } from './pages.ts'
+import { listOf, type MovedRow, pagesOf, valuesOf } from './pages.ts'
 
-/** Told of each table when it is begun, by its place among all. */
-export type Told = (table: string, done: number, of: number) => void
+/** Called for each table when it is begun, with its place among all. */
+export type Told = (step: string, done: number, of: number) => void
 
 /** What one table has. */
 export interface TableDigest {
@@ -17,96 +17,108 @@ export interface TableDigest {
 }
 
 /**
- * Gives `to` the rows that `from` has, and no others: what is there already and the same is left as it is, so what was cut off goes
- * on where it was, and what changed since is made good.
- * @param from as it is at one moment
+ * Copies all rows of an installation in one pass, and compares the count and the checksum of each table. The account is
+ * written last, so that a copy that was cut off is recognised (`isHalfCopied`).
+ * @param to a database without rows
+ * @throws CopyDiffers
  */
 export async function copyRows(
   from: Db,
   to: Pick<Store, 'read' | 'write'>,
   told: Told,
-): Promise<{ readonly put: number; readonly removed: number }> {
+): Promise<TableDigest[]> {
   const tables = await describeTables(from)
-  let [put, removed] = [0, 0]
-  // First what is there no more, from those that refer to others on: another row may have its unique name by now.
-  for (const table of tables.toReversed()) removed += await removeOthers(from, to, table)
+  const last = tables.at(-1)!
+  const digests: TableDigest[] = []
+  const lastRows: MovedRow[] = []
+  const keep = async (rows: readonly MovedRow[]) => void lastRows.push(...rows)
   for (const [at, table] of tables.entries()) {
-    told(table.name, at, tables.length)
-    put += await putMissing(from, to, table)
+    told(`copying ${table.name}`, at, tables.length)
+    const put = (rows: readonly MovedRow[]) => to.write(db => putRows(db, table, rows))
+    digests.push(await digestOf(from, table, table === last ? keep : put))
   }
-  return { put, removed }
+  for (const [at, table] of tables.slice(0, -1).entries()) {
+    told(`comparing ${table.name}`, at, tables.length)
+    requireSame(digests[at]!, await digestOf(to.read, table))
+  }
+  await to.write(async db => {
+    await putRows(db, last, lastRows)
+    requireSame(digests.at(-1)!, await digestOf(db, last))
+    await sql`insert into "unindexedBody" ("messageId", "state") select "id", 'new' from "message"`.execute(
+      db,
+    )
+  })
+  return digests
 }
 
-async function removeOthers(from: Db, to: Pick<Store, 'read' | 'write'>, table: MovedTable): Promise<number> {
-  const { name, keys } = table
-  const theirs = rowsOf(from, table, keys)
-  let next = await theirs.next()
-  let removed = 0
-  for await (const page of pagesOf(to.read, table, keys)) {
-    const others: MovedRow[] = []
-    for (const row of page) {
-      while (!next.done && compareKeys(keys, next.value, row) < 0) next = await theirs.next()
-      if (next.done || compareKeys(keys, next.value, row) !== 0) others.push(row)
-    }
-    if (others.length === 0) continue
-    removed += others.length
-    await to.write(async db => {
-      for (const row of others)
-        await sql`delete from ${sql.table(name)} where (${listOf(keys)}) = ${valuesOf(row, keys)}`.execute(db)
-    })
-  }
-  return removed
+/** A table of the copy is not what was copied. */
+export class CopyDiffers extends Error {
+  override readonly name = 'CopyDiffers'
 }
 
-async function putMissing(from: Db, to: Pick<Store, 'read' | 'write'>, table: MovedTable): Promise<number> {
-  const { keys, columns } = table
-  const there = rowsOf(to.read, table, columns)
-  let next = await there.next()
-  let put = 0
-  for await (const page of pagesOf(from, table, columns)) {
-    const missing: MovedRow[] = []
-    for (const row of page) {
-      while (!next.done && compareKeys(keys, next.value, row) < 0) next = await there.next()
-      const isThere = !next.done && compareKeys(keys, next.value, row) === 0
-      if (!isThere || !areSame(columns, next.value, row)) missing.push(row)
-    }
-    if (missing.length === 0) continue
-    put += missing.length
-    await to.write(db => putRows(db, table, missing))
+/** @throws CopyDiffers */
+function requireSame(wanted: TableDigest, found: TableDigest): void {
+  if (wanted.sha256 === found.sha256) return
+  throw new CopyDiffers(`${wanted.table} has ${found.rows} rows there and ${wanted.rows} here, or others`)
+}
+
+/** Why a database cannot take the rows of an installation, in a sentence; undefined if it has no rows. */
+export async function findOccupant(db: Db): Promise<string | undefined> {
+  const found = await listTables(db)
+  if (found.length === 0) return undefined
+  if (!found.includes('migration'))
+    return 'there are tables that mailboxd did not make: name an empty database'
+  if (!found.includes('account')) return undefined
+  if (await hasRows(db, 'account')) return 'an installation is there already: name an empty database'
+  for (const { name } of await describeTables(db)) {
+    if (await hasRows(db, name))
+      return `there are rows of a copy that was cut off (${name}): drop that database, make it again, and run the same command`
   }
-  return put
+  return undefined
+}
+
+/** Whether rows were being moved into this database and not all of them arrived. */
+export async function isHalfCopied(db: Db): Promise<boolean> {
+  return !(await hasRows(db, 'account')) && (await hasRows(db, 'pod'))
+}
+
+async function hasRows(db: Db, table: string): Promise<boolean> {
+  return (await sql`select 1 from ${sql.table(table)} limit 1`.execute(db)).rows.length > 0
+}
+
+async function listTables(db: Db): Promise<string[]> {
+  const asked =
+    dialectOf(db) === 'sqlite'
+      ? sql<{ name: string }>`select "name" from sqlite_master where "type" = 'table'`
+      : sql<{ name: string }>`select tablename as "name" from pg_tables where schemaname = current_schema()`
+  return (await asked.execute(db)).rows.map(({ name }) => name)
 }
 
 /** SQLite takes 32,766 values in a statement, PostgreSQL 65,535. */
 const valuesInStatement = 30_000
 
-async function putRows(db: WriteDb, { name, keys, columns }: MovedTable, rows: readonly MovedRow[]) {
-  const others = columns.filter(column => !keys.includes(column))
-  const set = others.map(column => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`)
-  const conflict = others.length > 0 ? sql`do update set ${sql.join(set)}` : sql`do nothing`
+async function putRows(db: WriteDb, { name, columns }: MovedTable, rows: readonly MovedRow[]): Promise<void> {
   const most = Math.floor(valuesInStatement / columns.length)
   for (let at = 0; at < rows.length; at += most) {
     const values = rows.slice(at, at + most).map(row => valuesOf(row, columns))
-    await sql`insert into ${sql.table(name)} (${listOf(columns)}) values ${sql.join(values)}
-      on conflict (${listOf(keys)}) ${conflict}`.execute(db)
+    await sql`insert into ${sql.table(name)} (${listOf(columns)}) values ${sql.join(values)}`.execute(db)
   }
 }
 
-/** What each table of a database has, for two to be compared. */
-export async function digestRows(db: Db, told: Told): Promise<TableDigest[]> {
-  const digests: TableDigest[] = []
-  const tables = await describeTables(db)
-  for (const [at, table] of tables.entries()) {
-    told(table.name, at, tables.length)
-    const hash = createHash('sha256')
-    let rows = 0
-    for await (const row of rowsOf(db, table, table.columns)) {
-      rows++
-      for (const column of table.columns) update(hash, row[column]!)
-    }
-    digests.push({ table: table.name, rows, sha256: hash.digest('hex') })
+/** What a table has. @param take is given its rows, page by page */
+async function digestOf(
+  db: Db,
+  table: MovedTable,
+  take: (rows: readonly MovedRow[]) => Promise<void> = async () => {},
+): Promise<TableDigest> {
+  const hash = createHash('sha256')
+  let rows = 0
+  for await (const page of pagesOf(db, table)) {
+    rows += page.length
+    for (const row of page) for (const column of table.columns) update(hash, row[column]!)
+    await take(page)
   }
-  return digests
+  return { table: table.name, rows, sha256: hash.digest('hex') }
 }
 
 /** The value with its kind and length before it, so that no two lists of values are the same bytes. */

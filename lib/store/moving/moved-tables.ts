@@ -3,15 +3,15 @@ import { type Db, dialectOf } from '../dialect/dialect.ts'
 import type { Tables } from '../tables.ts'
 
 /**
- * The tables whose rows make an installation, each after those that it refers to, with the columns of its primary key. What is
- * made of them is not among them (the search index and what is still to go into it); nor are events without a place in the stream
- * (`unplaced`), which get theirs before; nor who reads just now (`reader`); nor the ledger of migrations, which every database keeps of itself.
+ * The tables whose rows make an installation, each after those that it refers to, with the columns of its primary key. The pods are
+ * first and the account last, by which a copy that was cut off is recognised. Left out are the search index and its work list
+ * (made again from the messages), events without a place in the stream (`unplaced`, which get theirs before), the readers
+ * of the moment (`reader`), and the ledger of migrations, which every database keeps of itself.
  */
 const movedTables = {
-  secretKey: ['id'],
-  account: ['id'],
-  member: ['address'],
   pod: ['id'],
+  secretKey: ['id'],
+  member: ['address'],
   domain: ['id'],
   domainKey: ['id'],
   domainUse: ['domain', 'podId'],
@@ -50,6 +50,7 @@ const movedTables = {
   acmeChallenge: ['token'],
   node: ['id'],
   sweep: ['name'],
+  account: ['id'],
 } as const satisfies Partial<Record<keyof Tables, readonly string[]>>
 
 export interface MovedTable {

@@ -12,19 +12,14 @@ export const listOf = (columns: readonly string[]) => sql.join(columns.map(colum
 export const valuesOf = (row: MovedRow, columns: readonly string[]) =>
   sql`(${sql.join(columns.map(column => row[column]))})`
 
-/**
- * The rows of a table in the order of their keys, in pages of about `limits.movedPageBytes` and at most `limits.movedPageRows`; one row at least.
- * @param columns those that are read: all, or the keys alone
- */
+/** The rows of a table in the order of their keys, in pages of about `limits.movedPageBytes` and at most `limits.movedPageRows`; one row at least. */
 export async function* pagesOf(
   db: Db,
-  { name, keys, long }: MovedTable,
-  columns: readonly string[],
+  { name, keys, long, columns }: MovedTable,
 ): AsyncGenerator<readonly MovedRow[]> {
   const table = sql.table(name)
   const order = listOf(keys)
-  const read = long.filter(column => columns.includes(column))
-  const sizes = read.map(column => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
+  const sizes = long.map(column => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
   const bytes = sizes.length > 0 ? sql.join(sizes, sql` + `) : sql`0`
   let after = sql`true`
   for (;;) {
@@ -44,36 +39,4 @@ export async function* pagesOf(
     yield rows
     after = sql`(${order}) > ${valuesOf(last, keys)}`
   }
-}
-
-/** All rows, one after the other. */
-export async function* rowsOf(
-  db: Db,
-  table: MovedTable,
-  columns: readonly string[],
-): AsyncGenerator<MovedRow> {
-  for await (const page of pagesOf(db, table, columns)) yield* page
-}
-
-/** Below 0 where the first row comes before the second, as the databases order text: by its bytes. */
-export function compareKeys(keys: readonly string[], a: MovedRow, b: MovedRow): number {
-  for (const key of keys) {
-    const [left, right] = [a[key], b[key]]
-    const order =
-      typeof left === 'number' && typeof right === 'number'
-        ? left - right
-        : Buffer.compare(Buffer.from(String(left)), Buffer.from(String(right)))
-    if (order !== 0) return order
-  }
-  return 0
-}
-
-/** Whether two rows hold the same. */
-export function areSame(columns: readonly string[], a: MovedRow, b: MovedRow): boolean {
-  return columns.every(column => {
-    const [left, right] = [a[column], b[column]]
-    return left instanceof Uint8Array && right instanceof Uint8Array
-      ? Buffer.compare(left, right) === 0
-      : left === right
-  })
 }

@@ -101,12 +101,6 @@ export async function unindexMessages(db: Db, ids: readonly string[]): Promise<v
   }
 }
 
-/** Takes everything out of the index. */
-export async function emptyIndex(db: WriteDb): Promise<void> {
-  if (dialectOf(db) === 'postgres') await sql`delete from "messageSearch"`.execute(db)
-  else await sql`insert into "messageSearch" ("messageSearch") values ('delete-all')`.execute(db)
-}
-
 /**
  * Merges `limits.indexMergePages` pages of the index, so that a search has few segments to look into. FTS5 does this in whatever
  * write fills a segment up, as much as there is, unless it is told not to (schema.sql).

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { sql } from 'kysely'
@@ -8,7 +8,6 @@ import {
   openSqliteBeside,
   openSqliteFollower,
   openSqliteReader,
-  openSqliteSnapshot,
   openSqliteWriter,
 } from '../../../lib/store/dialect/sqlite.ts'
 import { chanceOf } from '../../support/fuzz.ts'
@@ -129,14 +128,8 @@ t.test('each kind of connection keeps, waits and forgets as it must', async t =>
 
   const reader = openSqliteReader(path)
   t.teardown(() => reader.close())
-  const snapshot = openSqliteSnapshot(path)
-  t.teardown(() => snapshot.close())
-  for (const { db } of [reader, snapshot]) {
-    t.match(await settingsOf(db), { ...all, busy_timeout: 5000 })
-    await t.rejects(sql`insert into "one" values (1)`.execute(db), /readonly|does not read/)
-  }
-  t.throws(() => openSqliteSnapshot(`${path}.none`), /unable to open/)
-  t.notOk(existsSync(`${path}.none`), 'and none is made')
+  t.match(await settingsOf(reader.db), { ...all, busy_timeout: 5000 })
+  await t.rejects(sql`insert into "one" values (1)`.execute(reader.db), /readonly|does not read/)
 })
 
 t.test('another version says that something was committed, by whomever, and nothing else does', async t => {
@@ -221,34 +214,25 @@ t.test('another version says that something was committed, by whomever, and noth
   t.ok(committed > 20, `${committed}`)
 })
 
-t.test(
-  'a snapshot sees what was there when it first read, a reader what is there in this turn of the event loop',
-  async t => {
-    const path = `${temporaryDir(t)}/snapshot.sqlite`
-    const writer = openSqliteWriter(path)
-    t.teardown(() => writer.close())
-    writer.exec('create table "one" ("n" integer)')
-    const snapshot = openSqliteSnapshot(path)
-    t.teardown(() => snapshot.close())
-    const reader = openSqliteReader(path)
-    t.teardown(() => reader.close())
-    const count = ({ prepare }: typeof reader) =>
-      (prepare('select count(*) as "n" from "one"').get() as { n: number }).n
-    const countOf = async ({ db }: { readonly db: Db }) =>
-      (await sql<{ n: number }>`select count(*) as "n" from "one"`.execute(db)).rows[0]!.n
-    writer.exec('insert into "one" values (1)')
-    t.equal(await countOf(snapshot), 1, 'until its first look')
-    t.equal(count(reader), 1)
-    writer.exec('insert into "one" values (2)')
-    t.equal(count(reader), 1, 'all that it reads at once is of one moment')
-    reader.refresh()
-    t.equal(count(reader), 2)
-    writer.exec('insert into "one" values (3)')
-    await new Promise(resolve => setImmediate(resolve))
-    t.equal(count(reader), 3)
-    t.equal(await countOf(snapshot), 1)
-  },
-)
+t.test('a reader sees what is there in this turn of the event loop', async t => {
+  const path = `${temporaryDir(t)}/snapshot.sqlite`
+  const writer = openSqliteWriter(path)
+  t.teardown(() => writer.close())
+  writer.exec('create table "one" ("n" integer)')
+  const reader = openSqliteReader(path)
+  t.teardown(() => reader.close())
+  const count = ({ prepare }: typeof reader) =>
+    (prepare('select count(*) as "n" from "one"').get() as { n: number }).n
+  writer.exec('insert into "one" values (1)')
+  t.equal(count(reader), 1)
+  writer.exec('insert into "one" values (2)')
+  t.equal(count(reader), 1, 'all that it reads at once is of one moment')
+  reader.refresh()
+  t.equal(count(reader), 2)
+  writer.exec('insert into "one" values (3)')
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(count(reader), 3)
+})
 
 t.test('who reads what is damaged is told so, and nobody else', async t => {
   const path = `${temporaryDir(t)}/damaged.sqlite`

@@ -1,17 +1,14 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { moveRows } from '../../../lib/core/moving.ts'
 import { openReader, openStore } from '../../../lib/store/open.ts'
 import { followHold } from '../../../lib/store/postgres/followed-hold.ts'
 import { holdNode } from '../../../lib/store/postgres/hold.ts'
 import { judgeByNewest, keepNewestTimeline } from '../../../lib/store/postgres/timeline.ts'
 import { without } from '../../support/peers.ts'
 import { promote, type Replicated, startReplicated } from '../../support/postgres.ts'
-import { insertInstallation } from '../../support/rows.ts'
-import { temporaryDir } from '../../support/temporary-dir.ts'
 import { until } from '../../support/until.ts'
 
 const skip = without('postgres')
@@ -77,18 +74,6 @@ t.test(
     await hold.release()
 
     await t.rejects(holding(t, first, path), { name: 'StorageUnreachable', message: old }, 'after a restart')
-    const installed = await openStore(second, systemClock)
-    await installed.write(insertInstallation)
-    await installed.close()
-    const moved = await moveRows({
-      dataDir: dirname(path),
-      from: urlOf(primary, standby),
-      to: join(temporaryDir(t), 'copy.sqlite'),
-      clock: systemClock,
-      told() {},
-    })
-    t.ok(moved.isDone, 'rows are moved from where they are, and not from the first that takes writes')
-
     const fresh = join(t.testdir({ fresh: {} }), 'timeline')
     const { hold: newcomer } = await holding(t, urlOf(primary, standby), fresh)
     t.match(newcomer.held, { url: second }, 'who knows of none looks at all of them')
