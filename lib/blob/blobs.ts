@@ -18,8 +18,8 @@ export interface Stray {
 /** Where the large raws are: in the data directory, or in a bucket. Each is written once, and never changed. */
 export interface Blobs {
   /** Moves a spool file to its place and makes that durable; only then may a row point at it. @throws BlobsFault */
-  keep(id: string, spooled: string): Promise<void>
-  /** It as a file on this machine, which stays for as long as a reader of it needs. @throws BlobsFault, also for a bucket that gives another length */
+  keep(file: BlobFile, spooled: string): Promise<void>
+  /** It as a file on this machine, which stays for as long as a reader of it needs. @throws BlobsFault, also if a bucket returns other bytes */
   find(file: BlobFile): Promise<Content | undefined>
   /** Its bytes; undefined when it is not there. @throws BlobsFault */
   sizeOf(id: string): Promise<number | undefined>

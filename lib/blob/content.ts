@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
@@ -21,6 +21,17 @@ export function sizeOf(content: Content): number {
 /** The SHA-256 of the content in hexadecimal, without reading a file. */
 export function sha256Of(content: Content): string {
   return content.kind === 'memory' ? hash('sha256', content.bytes) : content.sha256
+}
+
+/** The length and the SHA-256 (in hexadecimal) of a file, which is read for that. */
+export async function sumFile(path: string): Promise<{ sizeBytes: number; sha256: string }> {
+  const sum = createHash('sha256')
+  let sizeBytes = 0
+  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
+    sum.update(chunk as Buffer)
+    sizeBytes += (chunk as Buffer).length
+  }
+  return { sizeBytes, sha256: sum.digest('hex') }
 }
 
 /** The bytes as they can cross into another thread: alone, and not with all that lies beside them in memory. */

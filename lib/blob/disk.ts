@@ -105,7 +105,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
   const pathOf = (id: string) => join(folderOf(id), id)
   const strayOf = (id: string) => join(strayRoot(dataDir), requireBlobId(id))
   return {
-    async keep(id, spooled) {
+    async keep({ id }, spooled) {
       if (isUsed) await requireRaws()
       await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
       await syncFile(spooled)

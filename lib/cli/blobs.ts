@@ -7,12 +7,12 @@ import { commandLog } from './log.ts'
 
 /** Where large raws are, by the settings, for what works on a database without opening all of it. */
 export function blobsOf(config: Config): OpenBlobs {
-  return async read => openBlobs({ ...(await partsOf(config)), read })
+  return async () => openBlobs(await partsOf(config))
 }
 
 /** The bucket alone. */
 export function bucketOf(config: Config): OpenBucket {
-  return async read => openBucketBlobs({ ...(await partsOf(config)), read })
+  return async () => openBucketBlobs(await partsOf(config))
 }
 
 async function partsOf(config: Config) {

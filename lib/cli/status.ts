@@ -59,9 +59,9 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
 }
 
 /** How many objects are in `stray/` of the bucket; null if it does not answer in time. */
-async function countInBucket({ config, store }: Rows, onDisk: number): Promise<number | null> {
+async function countInBucket({ config }: Rows, onDisk: number): Promise<number | null> {
   const count = async () => {
-    const bucket = await bucketOf(config)(store.read)
+    const bucket = await bucketOf(config)()
     if (bucket === undefined) return 0
     try {
       let objects = 0

@@ -51,9 +51,9 @@ export const settings = Type.Object(
     ),
     blobs: Type.Optional(
       text('bucket', {
-        examples: ['s3://mail-of-example'],
+        examples: ['s3://mail-of-example/mail.example.com'],
         description:
-          'The bucket that messages above 256 KiB are put into, for a disk that need not hold them: "s3://name" or "s3://name/beginning-of-keys". Smaller ones, and all else, stay in the database. What was kept in data_dir before stays there and is found. The table s3 says how the bucket is reached.',
+          'The bucket for messages above 256 KiB, if the disk of data_dir is not to hold them: "s3://bucket/prefix". Installations that share a bucket need different prefixes. Smaller messages, and everything else, stay in the database. Files that are in data_dir already are found there. The table s3 says how the bucket is reached.',
       }),
     ),
     min_free: number({

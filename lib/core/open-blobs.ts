@@ -6,27 +6,22 @@ import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { createOutage } from '../base/outage.ts'
 import { createTally } from '../base/tally.ts'
-import { requireBlobId } from '../blob/blob-id.ts'
 import type { Blobs } from '../blob/blobs.ts'
 import type { DistantBlobs } from '../blob/bucket/distant.ts'
 import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
 import { readBucketUrl } from '../config/format.ts'
 import type { Config } from '../config/load.ts'
-import { findAccount } from '../store/account.ts'
-import type { Db } from '../store/dialect/dialect.ts'
 
 export interface BlobsParts {
   readonly config: Pick<Config, 'data_dir' | 'blobs' | 's3'>
   readonly clock: Clock
   readonly log: Log
   readonly meter: Meter
-  /** The database, whose account gives the beginning of the keys: two installations with one bucket never sweep each other's. */
-  readonly read: Db
 }
 
 /** Opens the bucket of the settings, if they name one. */
-export type OpenBucket = (read: Db) => Promise<DistantBlobs | undefined>
+export type OpenBucket = () => Promise<DistantBlobs | undefined>
 
 /** Opens where the large raws are, as the settings say. */
 export async function openBlobs(parts: BlobsParts): Promise<Blobs> {
@@ -39,7 +34,6 @@ export async function openBucketBlobs({
   clock,
   log,
   meter,
-  read,
 }: BlobsParts): Promise<DistantBlobs | undefined> {
   const named = blobs === undefined ? undefined : readBucketUrl(blobs)
   if (!named) return undefined
@@ -86,10 +80,6 @@ export async function openBucketBlobs({
     clock,
     cacheBytes: s3.cache,
     left: error => left.note(error instanceof Error ? error.message : String(error)),
-    prefix: async () => {
-      const account = await findAccount(read)
-      if (!account) throw new Error('the installation has no account yet')
-      return `${named.beginning === '' ? '' : `${named.beginning}/`}${requireBlobId(account.id)}/`
-    },
+    prefix: named.beginning === '' ? '' : `${named.beginning}/`,
   })
 }

@@ -54,7 +54,7 @@ export async function openReceiver(parts: ReceiverParts): Promise<OpenReceiver> 
     trustedSealers: config.authentication.trusted_arc_sealers,
   })
   const mailReader = createNearReader({ authenticator, mark, suspects, far: main.read })
-  const blobs = await openBlobs({ config, clock, log, meter, read })
+  const blobs = await openBlobs({ config, clock, log, meter })
   const requireRoom = () => requireRoomForMail(storage)
   const store = { read }
   const receiver: Receiver = { config, clock, ids, log, meter, store, blobs, mailReader, requireRoom, main }

@@ -82,7 +82,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
       maxConnections: webhook.concurrency,
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
-    blobs: await openBlobs({ config, clock, log, meter, read: store.read }),
+    blobs: await openBlobs({ config, clock, log, meter }),
     queue: createQueue({
       store,
       clock,

@@ -23,7 +23,7 @@ t.test('a spool file is moved to its place, found there, and removed', async t =
   t.equal(await disk.find({ id, sizeBytes: 9, sha256: '' }), undefined)
   const spooled = disk.spoolPath(v7())
   writeFileSync(spooled, 'the bytes')
-  await disk.keep(id, spooled)
+  await disk.keep({ id: id, sizeBytes: 9, sha256: '' }, spooled)
   t.notOk(existsSync(spooled))
   const found = await disk.find({ id, sizeBytes: 9, sha256: '' })
   t.match(found, { kind: 'file', sizeBytes: 9, path: join(dataDir, 'raw', id.slice(-2), id) })
@@ -38,7 +38,7 @@ t.test('what others have put beside the folders of large messages is passed over
   const disk = await openDisk(dataDir)
   const id = v7()
   writeFileSync(disk.spoolPath(id), '')
-  await disk.keep(id, disk.spoolPath(id))
+  await disk.keep({ id: id, sizeBytes: 9, sha256: '' }, disk.spoolPath(id))
   t.strictSame(await disk.list(), [id])
 })
 
@@ -47,7 +47,7 @@ t.test('the directories are for their owner alone', async t => {
   const disk = await openDisk(dataDir)
   const id = v7()
   writeFileSync(disk.spoolPath(id), '')
-  await disk.keep(id, disk.spoolPath(id))
+  await disk.keep({ id: id, sizeBytes: 9, sha256: '' }, disk.spoolPath(id))
   for (const dir of ['spool', 'raw', join('raw', id.slice(-2))]) {
     t.equal(statSync(join(dataDir, dir)).mode & 0o777, 0o700, dir)
   }
@@ -63,7 +63,7 @@ t.test('a spool that somebody removed is made again, and the data directory is n
   const content = await intake.end()
   t.match(content, { kind: 'file' })
   t.equal(statSync(join(dataDir, 'data', 'spool')).mode & 0o777, 0o700)
-  await disk.keep(id, content.kind === 'file' ? content.path : '')
+  await disk.keep({ id: id, sizeBytes: 9, sha256: '' }, content.kind === 'file' ? content.path : '')
   t.match(await disk.find({ id, sizeBytes: 15, sha256: '' }), { sizeBytes: 15 })
   rmSync(join(dataDir, 'data'), { recursive: true })
   t.throws(() => disk.spoolPath(id), { code: 'ENOENT' })
@@ -75,7 +75,7 @@ t.test('a start clears the spool and leaves the raws alone', async t => {
   const before = await openDisk(dataDir)
   const id = v7()
   for (const name of [id, 'a', 'b']) writeFileSync(before.spoolPath(name), name)
-  await before.keep(id, before.spoolPath(id))
+  await before.keep({ id: id, sizeBytes: 9, sha256: '' }, before.spoolPath(id))
   const after = await openDisk(dataDir)
   await after.clearSpool()
   t.strictSame(readdirSync(join(dataDir, 'spool')), [])
@@ -87,7 +87,7 @@ t.test('what is not there to be kept is an error, and makes nothing', async t =>
   const dataDir = t.testdir()
   const disk = await openDisk(dataDir)
   const id = v7()
-  await t.rejects(disk.keep(id, disk.spoolPath(id)), { code: 'ENOENT' })
+  await t.rejects(disk.keep({ id: id, sizeBytes: 9, sha256: '' }, disk.spoolPath(id)), { code: 'ENOENT' })
   t.equal(await disk.find({ id, sizeBytes: 9, sha256: '' }), undefined)
 })
 
@@ -101,7 +101,7 @@ t.test('where raws were kept and none is, nothing is said to be gone, and nothin
   )
   const [id, next] = [v7(), v7()]
   for (const one of [id, next]) writeFileSync(disk.spoolPath(one), one)
-  await disk.keep(id, disk.spoolPath(id))
+  await disk.keep({ id: id, sizeBytes: 9, sha256: '' }, disk.spoolPath(id))
   // As when the disk below raw is unmounted: what was there is out of sight, and comes back.
   const raw = join(dataDir, 'raw')
   renameSync(raw, join(dataDir, 'elsewhere'))
@@ -109,14 +109,14 @@ t.test('where raws were kept and none is, nothing is said to be gone, and nothin
   const fault = { name: 'BlobsFault', message: /is empty, and large messages were kept there: mount/ }
   await t.rejects(disk.find({ id, sizeBytes: 9, sha256: '' }), fault)
   await t.rejects(disk.sizeOf(id), fault)
-  await t.rejects(disk.keep(next, disk.spoolPath(next)), fault)
+  await t.rejects(disk.keep({ id: next, sizeBytes: 9, sha256: '' }, disk.spoolPath(next)), fault)
   t.strictSame(readdirSync(raw), [])
   await t.rejects(openDisk(dataDir), fault)
   rmdirSync(raw)
   await t.rejects(openDisk(dataDir), fault, 'nor is it made anew')
   renameSync(join(dataDir, 'elsewhere'), raw)
   t.equal((await disk.find({ id, sizeBytes: 9, sha256: '' }))?.kind, 'file')
-  await disk.keep(next, disk.spoolPath(next))
+  await disk.keep({ id: next, sizeBytes: 9, sha256: '' }, disk.spoolPath(next))
   await disk.remove(id)
   await disk.remove(next)
   t.equal(
@@ -145,7 +145,7 @@ t.test('what can be the id of no file leads to none', async t => {
     await t.rejects(disk.remove(id), damaged, `remove ${id}`)
     const spooled = disk.spoolPath('x')
     writeFileSync(spooled, '')
-    await t.rejects(disk.keep(id, spooled), damaged, `keep ${id}`)
+    await t.rejects(disk.keep({ id: id, sizeBytes: 9, sha256: '' }, spooled), damaged, `keep ${id}`)
   }
   t.equal(readFileSync(join(dataDir, 'secrets.key'), 'utf8'), 'the key')
   mkdirSync(join(dataDir, 'raw', 'xx'))

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
 import { v7 } from 'uuid'
@@ -7,9 +8,7 @@ import { createLog } from '../../lib/base/log.ts'
 import { noMeter } from '../../lib/base/meter.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { openBlobs } from '../../lib/core/open-blobs.ts'
-import { openStore } from '../../lib/store/open.ts'
 import { startBucket } from '../support/bucket.ts'
-import { insertInstallation } from '../support/rows.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
 t.test('an outage of the bucket is told once, and each request is counted as what became of it', async t => {
@@ -19,21 +18,16 @@ t.test('an outage of the bucket is told once, and each request is counted as wha
     `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${dataDir}"\n${bucket.toml}`,
     'test',
   )
-  const store = await openStore(`${dataDir}/test.sqlite`, systemClock)
-  await store.write(insertInstallation)
   const lines: object[] = []
   const log = createLog('warn', { write: line => void lines.push(JSON.parse(line)) })
   const counted: string[] = []
   const meter = { ...noMeter, count: (...count: string[]) => void counted.push(count.join(' ')) }
-  const blobs = await openBlobs({ config, clock: systemClock, log, meter, read: store.read })
-  t.teardown(async () => {
-    await blobs.close()
-    await store.close()
-  })
+  const blobs = await openBlobs({ config, clock: systemClock, log, meter })
+  t.teardown(() => blobs.close())
   const keep = async () => {
     const path = blobs.spoolPath(v7())
     writeFileSync(path, 'a large message')
-    await blobs.keep(v7(), path)
+    await blobs.keep({ id: v7(), sizeBytes: 15, sha256: hash('sha256', 'a large message') }, path)
   }
   await keep()
   counted.length = 0

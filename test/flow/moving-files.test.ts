@@ -1,4 +1,13 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { apiOf } from '../support/api.ts'
@@ -76,10 +85,23 @@ t.test('large messages move to a bucket and back, and are found before and after
     t.equal(files(), 3)
     await bucket.start()
   })
-  const moved = await run('--blobs', 's3://mail/large')
-  t.match(moved, {
+  const [file] = below(join(daemon.dataDir, 'raw'))
+  const write = (text: string) => {
+    const opened = openSync(join(file!.parentPath, file!.name), 'r+')
+    writeSync(opened, text, 200_000)
+    closeSync(opened)
+  }
+  const byte = readFileSync(join(file!.parentPath, file!.name)).toString('latin1')[200_000]!
+  write('?')
+  t.match(await run('--blobs', 's3://mail/large'), {
+    code: 1,
+    report: { blobs: { files: 3, copied: 2, missing: 1 } },
+  })
+  t.strictSame([files(), objects()], [1, 3], 'a damaged file stays where it is')
+  write(byte)
+  t.match(await run('--blobs', 's3://mail/large'), {
     code: 0,
-    report: { blobs: { files: 4, copied: 3, missing: 0 }, next: 'start mailboxd' },
+    report: { blobs: { files: 4, copied: 1, missing: 0 }, next: 'start mailboxd' },
   })
   t.strictSame([files(), objects()], [0, 4])
   rmSync(join(daemon.dataDir, 'cache'), { recursive: true })

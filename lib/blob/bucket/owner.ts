@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -13,61 +13,61 @@ import type { Bucket } from './s3.ts'
 export interface OwnerParts {
   readonly dataDir: string
   readonly bucket: Bucket
-  /** The key of the object that names the owner; it begins with no prefix of raws. */
-  readonly key: () => Promise<string>
+  /** The key of the object that names the owner. */
+  readonly key: string
   readonly spoolPath: (id: string) => string
 }
 
 /**
- * Holds copies of an installation off its objects. A backup has the id of its installation, and so the same keys: what is deleted in a
- * copy would be gone for the original. The data directory that comes first writes its name into the bucket, and it is in no backup.
- * @returns what is asked before an object is put or deleted. @param anew of it: also when it was so before @throws BlobsFault of it, when it is another's
+ * Keeps other installations, and copies of this one, off the objects below a prefix: what a restored backup deletes would be gone for the
+ * original. The data directory that comes first writes its name there. The name is in no backup.
+ * @returns is called before an object is put or deleted; with `again` it asks the bucket even if it did before. It throws BlobsFault
+ * if the objects are another's
  */
 export function createOwner({
   dataDir,
   bucket,
   key,
   spoolPath,
-}: OwnerParts): (anew?: boolean) => Promise<void> {
+}: OwnerParts): (again?: boolean) => Promise<void> {
   let isOurs = false
 
-  async function read(at: string): Promise<string | undefined> {
+  async function read(): Promise<string | undefined> {
     const file = spoolPath(`owner-${randomUUID()}`)
     try {
-      const isThere = (await bucket.get(at, file, limits.bucketOwnerBytes)) !== undefined
+      const isThere = (await bucket.get(key, file, limits.bucketOwnerBytes)) !== undefined
       return isThere ? await readFile(file, 'utf8') : undefined
     } finally {
       await rm(file, { force: true })
     }
   }
 
-  async function claim(at: string, name: string): Promise<string | undefined> {
+  async function claim(name: string): Promise<string | undefined> {
     const text = `${name}\n${resolve(dataDir)} on ${hostname()}\n`
     const file = spoolPath(`owner-${randomUUID()}`)
     try {
       await writeFile(file, text)
-      await bucket.put(at, file, Buffer.byteLength(text))
+      await bucket.put(key, file, { sizeBytes: Buffer.byteLength(text), sha256: hash('sha256', text) })
     } finally {
       await rm(file, { force: true })
     }
-    // Another one may have come at the same time: whose name stays has it.
-    return read(at)
+    // Another one may have come at the same time: the name that stays is that of the owner.
+    return read()
   }
 
-  return async (anew = false) => {
-    if (isOurs && !anew) return
+  return async (again = false) => {
+    if (isOurs && !again) return
     const name = await bucketOwnerName(dataDir)
-    const at = await key()
-    const [owner, where = ''] = ((await read(at)) ?? (await claim(at, name)) ?? '').split('\n')
+    const [owner, where = ''] = ((await read()) ?? (await claim(name)) ?? '').split('\n')
     isOurs = owner === name
     if (isOurs) return
-    // A server that was ended in the middle of a claim may leave it so, and so may whoever is about to take what is another's.
+    // A server that was ended in the middle of a claim may leave it so.
     if (owner === '')
       throw new BlobsFault(
-        `the object ${at}, which says whose the objects in the bucket are, is empty: where no other installation uses them, delete it`,
+        `the object ${key}, which says whose the objects in the bucket are, is empty: if no other installation uses them, delete it`,
       )
     throw new BlobsFault(
-      `the objects in the bucket belong to another copy of this installation (${oneLine(where)}): give this one a bucket of its own or none, or, when that one is stopped for good, delete the object ${at}`,
+      `the objects in the bucket belong to another installation or to the original of this copy (${oneLine(where)}): give this one another bucket or prefix (\`blobs\`), or, if that one is stopped for good, delete the object ${key}`,
     )
   }
 }

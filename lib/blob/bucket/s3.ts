@@ -23,14 +23,18 @@ export interface BucketSettings {
   readonly timeoutMs: number
 }
 
+/** The length of some bytes, and their SHA-256 in hexadecimal. */
+export interface ByteSum {
+  readonly sizeBytes: number
+  readonly sha256: string
+}
+
 /** A bucket of S3, or of what speaks it. Each request is made again a few times where that may help. */
 export interface Bucket {
-  /** Resolves when the server has it. @param file of `sizeBytes` bytes @throws BucketOut */
-  put(key: string, file: string, sizeBytes: number): Promise<void>
-  /** `https://s3.example.com/bucket` */
-  readonly place: string
-  /** Writes it into a new file and gives its bytes; undefined when there is none. @throws BucketOut; BlobsFault when there are more than `mostBytes` */
-  get(key: string, file: string, mostBytes: number): Promise<number | undefined>
+  /** Resolves when the server has it. @param sum of the file, which the server compares with what arrives @throws BucketOut */
+  put(key: string, file: string, sum: ByteSum): Promise<void>
+  /** Writes it into a new file; undefined if there is none. @throws BucketOut; BlobsFault if there are more than `mostBytes` */
+  get(key: string, file: string, mostBytes: number): Promise<ByteSum | undefined>
   /** Its bytes; undefined when there is none. @throws BucketOut; BlobsFault when it does not say how many */
   sizeOf(key: string): Promise<number | undefined>
   /** It need not be there. @throws BucketOut */
@@ -150,11 +154,10 @@ export function openS3(
   }
 
   return {
-    place: `${endpoint}/${bucket}`,
-    async put(key, file, sizeBytes) {
+    async put(key, file, { sizeBytes, sha256 }) {
       const headers = {
         // The server compares: what arrives damaged is refused.
-        'x-amz-content-sha256': await hashOf(file),
+        'x-amz-content-sha256': sha256,
         'content-length': String(sizeBytes),
         'content-type': 'message/rfc822',
         ...(encryption && { 'x-amz-server-side-encryption': encryption }),
@@ -171,6 +174,7 @@ export function openS3(
           return undefined
         }
         let came = 0
+        const hash = createHash('sha256')
         await pipeline(
           body,
           async function* counted(chunks: AsyncIterable<Buffer>) {
@@ -178,6 +182,7 @@ export function openS3(
               came += chunk.length
               // It could go on until the disk is full.
               if (came > mostBytes) throw new Unlike(`it gives more than the ${mostBytes} bytes of ${key}`)
+              hash.update(chunk)
               yield chunk
             }
           },
@@ -185,7 +190,7 @@ export function openS3(
           createWriteStream(file, { flags: 'w', mode: 0o600 }),
         )
         if (came !== Number(headers['content-length'] ?? came)) throw new Error('the answer was cut off')
-        return came
+        return { sizeBytes: came, sha256: hash.digest('hex') }
       }),
     async sizeOf(key) {
       const sizeBytes = await ask({ method: 'HEAD', key }, async ({ statusCode, headers, body }) => {
@@ -258,14 +263,6 @@ class Unreadable extends Error {
 function mayHelp(error: unknown): boolean {
   if (error instanceof Unreadable) return false
   return !(error instanceof Refused) || error.status >= 500 || error.status === 429
-}
-
-/** The SHA-256 of a file, in hexadecimal. */
-export async function hashOf(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }))
-    hash.update(chunk as Buffer)
-  return hash.digest('hex')
 }
 
 async function drained({ statusCode, body }: Dispatcher.ResponseData): Promise<number> {

@@ -200,7 +200,7 @@ async function missingOf(
     if (misnamed)
       throw new BackupFault(`the database in the backup is damaged: ${misnamed.subject} ${misnamed.found}`)
     await requireKey(read, dataDir, hasKey)
-    const blobs = await openBlobs(read)
+    const blobs = await openBlobs()
     try {
       return (await findMissingFiles(blobs, read)).map(({ id }) => id)
     } finally {

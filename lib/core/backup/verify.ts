@@ -1,5 +1,4 @@
-import { createHash, hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { hash } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -8,6 +7,7 @@ import { limits } from '../../base/limits.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { isBlobId } from '../../blob/blob-id.ts'
 import type { Blobs } from '../../blob/blobs.ts'
+import { sumFile } from '../../blob/content.ts'
 import { foldersOfRaws } from '../../blob/disk.ts'
 import { findAccount } from '../../store/account.ts'
 import { type Db, isServer } from '../../store/dialect/dialect.ts'
@@ -32,8 +32,8 @@ export interface Finding {
   readonly found: string
 }
 
-/** Opens where the large raws of the installation with this database are. */
-export type OpenBlobs = (read: Db) => Promise<Blobs>
+/** Opens where the large raws of the installation are. */
+export type OpenBlobs = () => Promise<Blobs>
 
 interface VerifyParts {
   readonly dataDir: string
@@ -78,7 +78,7 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
       findings.push(...rows.map(one => ({ check, promise, ...one })))
       told('verify', index + 2, checks)
     }
-    const blobs = await parts.openBlobs(read)
+    const blobs = await parts.openBlobs()
     try {
       findings.push(...(await findFileFaults(dataDir, read, blobs)))
       told('verify', checks - 1, checks)
@@ -216,19 +216,14 @@ async function changeOfFile(
   { id, sizeBytes, sha256 }: KeptFile,
 ): Promise<string | undefined> {
   if (!isBlobId(id)) return undefined
-  const sum = createHash('sha256')
-  let size = 0
   try {
-    for await (const chunk of createReadStream(join(dataDir, rawName(id)), { highWaterMark: 256 * 1024 })) {
-      sum.update(chunk as Buffer)
-      size += (chunk as Buffer).length
-    }
+    const found = await sumFile(join(dataDir, rawName(id)))
+    // Another length was found before (`findMissingFiles`).
+    return found.sizeBytes === sizeBytes && found.sha256 !== sha256 ? isChanged : undefined
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     return code === 'ENOENT' ? undefined : `cannot be read (${message}): restore it from a backup`
   }
-  // Another length was found before (`findMissingFiles`).
-  return size === sizeBytes && sum.digest('hex') !== sha256 ? isChanged : undefined
 }
 
 async function idsOfStrays(blobs: Blobs): Promise<Set<string>> {

@@ -132,7 +132,8 @@ export async function prepareReception(
   }
   if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admitted, message)
   if (arrival.rawId === undefined && arrival.content.kind === 'file') {
-    await app.blobs.keep(rawId, arrival.content.path)
+    const { path, sizeBytes, sha256 } = arrival.content
+    await app.blobs.keep({ id: rawId, sizeBytes, sha256 }, path)
   }
   return {
     rawId,

@@ -46,12 +46,13 @@ export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer
   }
   try {
     await writeFile(spooled, hashed(), { mode: 0o600, flag: 'wx' })
-    await app.blobs.keep(rawId, spooled)
+    const sha256 = sum.digest('hex')
+    await app.blobs.keep({ id: rawId, sizeBytes, sha256 }, spooled)
+    return { sizeBytes, sha256, content: null }
   } catch (error) {
     await rm(spooled, { force: true })
     throw error
   }
-  return { sizeBytes, sha256: sum.digest('hex'), content: null }
 }
 
 /**

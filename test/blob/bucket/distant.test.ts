@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { existsSync, globSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -5,12 +6,20 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
+import type { Blobs } from '../../../lib/blob/blobs.ts'
 import { openDistant } from '../../../lib/blob/bucket/distant.ts'
 import { type Bucket, openS3 } from '../../../lib/blob/bucket/s3.ts'
-import { readContent } from '../../../lib/blob/content.ts'
+import { readContent, sumFile } from '../../../lib/blob/content.ts'
 import { openDisk } from '../../../lib/blob/disk.ts'
 import { startBucket } from '../../support/bucket.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
+
+/** What a row says of a raw with this text. */
+const fileOf = (id: string, text: string) => ({
+  id,
+  sizeBytes: Buffer.byteLength(text),
+  sha256: hash('sha256', text),
+})
 
 async function open(
   t: Test,
@@ -26,7 +35,7 @@ async function open(
     dataDir,
     bucket: { ...real, ...watch(real) },
     clock,
-    prefix: async () => 'here/',
+    prefix: 'here/',
     cacheBytes: 1000,
     left: error => left.push(error),
   })
@@ -37,19 +46,24 @@ async function open(
     return path
   }
   const cached = (id: string) => join(dataDir, 'cache', id)
+  const texts = new Map<string, string>()
+  const keep = async (id: string, text: string, to: Blobs = blobs) => {
+    texts.set(id, text)
+    await to.keep(fileOf(id, text), spooled(text))
+  }
   const textOf = async (id: string) => {
-    const content = await blobs.find({ id, sizeBytes: (await blobs.sizeOf(id)) ?? 0, sha256: '' })
+    const content = await blobs.find(fileOf(id, texts.get(id) ?? 'unknown'))
     return content && (await readContent(content)).toString()
   }
-  return { ...server, dataDir, blobs, near, left, spooled, cached, textOf }
+  return { ...server, dataDir, blobs, near, left, spooled, cached, keep, textOf }
 }
 
 t.test('a cache that somebody removed is made again', async t => {
-  const { blobs, spooled, textOf, dataDir } = await open(t)
+  const { blobs, keep, textOf, dataDir } = await open(t)
   const cache = join(dataDir, 'cache')
   const id = v7()
   for (const dir of [cache, join(dataDir, 'spool')]) await rm(dir, { recursive: true })
-  await blobs.keep(id, spooled('a large message'))
+  await keep(id, 'a large message')
   t.equal(statSync(cache).mode & 0o777, 0o700)
   await rm(cache, { recursive: true })
   t.equal(await blobs.trimCache(), 0)
@@ -59,16 +73,16 @@ t.test('a cache that somebody removed is made again', async t => {
 
 t.test('what is kept lies in the bucket, and a copy comes back from there when it is asked for', async t => {
   let gets = 0
-  const { blobs, spooled, cached, textOf, dataDir, left } = await open(t, bucket => ({
+  const { blobs, keep, cached, textOf, dataDir, left } = await open(t, bucket => ({
     get: (key, file, mostBytes) => {
       gets++
       return bucket.get(key, file, mostBytes)
     },
   }))
   const id = v7()
-  t.equal(await blobs.find({ id, sizeBytes: 5, sha256: '' }), undefined)
+  t.equal(await blobs.find(fileOf(id, 'older')), undefined)
   t.equal(await blobs.sizeOf(id), undefined)
-  await blobs.keep(id, spooled('a large message'))
+  await keep(id, 'a large message')
   gets = 0
   t.equal(await textOf(id), 'a large message')
   t.equal(gets, 0, 'what was just kept need not be fetched')
@@ -86,14 +100,14 @@ t.test('what is kept lies in the bucket, and a copy comes back from there when i
 })
 
 t.test('what was kept before there was a bucket is found', async t => {
-  const { blobs, near, spooled, textOf } = await open(t)
+  const { blobs, near, keep, textOf } = await open(t)
   const id = v7()
-  await near.keep(id, spooled('older'))
+  await keep(id, 'older', near)
   t.equal(await textOf(id), 'older')
   t.equal(await blobs.sizeOf(id), 5)
   t.strictSame(await blobs.list(), [id])
   await blobs.remove(id)
-  t.equal(await near.find({ id, sizeBytes: 5, sha256: '' }), undefined)
+  t.equal(await near.find(fileOf(id, 'older')), undefined)
 })
 
 t.test('a bucket is tried out, and nothing of it stays', async t => {
@@ -109,14 +123,14 @@ t.test('a bucket is tried out, and nothing of it stays', async t => {
 t.test('without an answer nothing is promised: neither kept nor missing', async t => {
   let aheadMs = 0
   const clock = { now: () => new Date(systemClock.now().getTime() + aheadMs) }
-  const { blobs, spooled, cached, left, stop, start, textOf } = await open(t, undefined, clock)
+  const { blobs, keep, spooled, cached, left, stop, start, textOf } = await open(t, undefined, clock)
   const id = v7()
-  await blobs.keep(id, spooled('there'))
+  await keep(id, 'there')
   await rm(cached(id))
   await stop()
   const path = spooled('not kept')
   const other = v7()
-  await t.rejects(blobs.keep(other, path), { name: 'BucketOut' })
+  await t.rejects(blobs.keep(fileOf(other, 'not kept'), path), { name: 'BucketOut' })
   t.ok(existsSync(path), 'who spooled it still has it')
   t.notOk(existsSync(cached(other)))
   await t.rejects(textOf(id), { name: 'BucketOut' })
@@ -133,9 +147,9 @@ t.test('without an answer nothing is promised: neither kept nor missing', async 
 })
 
 t.test('only what lies in the bucket for longer than a day can be stray', async t => {
-  const { blobs, spooled, directory } = await open(t)
+  const { blobs, keep, directory } = await open(t)
   const [old, young] = [v7(), v7()]
-  for (const id of [old, young]) await blobs.keep(id, spooled(id))
+  for (const id of [old, young]) await keep(id, id)
   const dayAgo = (systemClock.now().getTime() - limits.strayObjectMs - 60_000) / 1000
   const file = join(directory, 'here', old.slice(-2), old)
   const [name] = readdirSync(join(file, '..')).filter(one => one.startsWith(old) && one.includes('object'))
@@ -146,9 +160,9 @@ t.test('only what lies in the bucket for longer than a day can be stray', async 
 })
 
 t.test('an object without a row is set aside in the bucket, and taken back from there', async t => {
-  const { blobs, spooled, textOf, directory, dataDir } = await open(t)
+  const { blobs, keep, textOf, directory, dataDir } = await open(t)
   const [one, other] = [v7(), v7()]
-  for (const id of [one, other]) await blobs.keep(id, spooled(`the bytes of ${id}`))
+  for (const id of [one, other]) await keep(id, `the bytes of ${id}`)
   const strays = async () => {
     const found: string[] = []
     for await (const page of blobs.listStrays()) found.push(...page.map(({ id }) => id))
@@ -170,9 +184,9 @@ t.test('an object without a row is set aside in the bucket, and taken back from 
 })
 
 t.test('copies go when they are too much or old, and never under who reads them', async t => {
-  const { blobs, spooled, cached } = await open(t)
+  const { blobs, keep, cached } = await open(t)
   const ids = Array.from({ length: 4 }, () => v7())
-  for (const id of ids) await blobs.keep(id, spooled('x'.repeat(400)))
+  for (const id of ids) await keep(id, 'x'.repeat(400))
   const ago = (id: string, ms: number) => {
     const at = (systemClock.now().getTime() - ms) / 1000
     utimesSync(cached(id), at, at)
@@ -190,7 +204,7 @@ t.test('copies go when they are too much or old, and never under who reads them'
   t.equal(await blobs.trimCache(), 1)
   t.equal(
     readFileSync(
-      (await blobs.find({ id: ids[1]!, sizeBytes: 400, sha256: '' }))!.kind === 'file' ? cached(ids[1]!) : '',
+      (await blobs.find(fileOf(ids[1]!, 'x'.repeat(400))))!.kind === 'file' ? cached(ids[1]!) : '',
       'utf8',
     ).length,
     400,
@@ -200,29 +214,27 @@ t.test('copies go when they are too much or old, and never under who reads them'
 t.test('another data directory with the same keys reads, and neither puts nor deletes', async t => {
   const first = await open(t)
   const id = v7()
-  await first.blobs.keep(id, first.spooled('of the first'))
+  await first.keep(id, 'of the first')
   const dataDir = temporaryDir(t)
   const left: unknown[] = []
   const copy = await openDistant(await openDisk(dataDir), {
     dataDir,
     bucket: openS3(first.settings),
     clock: systemClock,
-    prefix: async () => 'here/',
+    prefix: 'here/',
     cacheBytes: 1000,
     left: error => left.push(error),
   })
   t.teardown(() => copy.close())
-  t.equal(
-    (await readContent((await copy.find({ id, sizeBytes: 12, sha256: '' }))!)).toString(),
-    'of the first',
-  )
+  t.equal((await readContent((await copy.find(fileOf(id, 'of the first')))!)).toString(), 'of the first')
   const path = copy.spoolPath(v7())
   writeFileSync(path, 'of the copy')
   const fault = {
     name: 'BlobsFault',
-    message: /belong to another copy of this installation \(.* on .*\): .* delete the object here\.owner$/,
+    message:
+      /belong to another installation or to the original of this copy \(.* on .*\): .* delete the object here\/mailboxd\.owner$/,
   }
-  await t.rejects(copy.keep(v7(), path), fault)
+  await t.rejects(copy.keep(fileOf(v7(), 'of the copy'), path), fault)
   await t.rejects(copy.tryOut(), fault)
   await t.rejects(async () => {
     for await (const ids of copy.listDistant()) t.fail(`${ids}`)
@@ -233,111 +245,58 @@ t.test('another data directory with the same keys reads, and neither puts nor de
   t.strictSame(readdirSync(join(dataDir, 'spool')), [path.slice(path.lastIndexOf('/') + 1)])
   const empty = join(temporaryDir(t), 'empty')
   writeFileSync(empty, '')
-  await openS3(first.settings).put('here.owner', empty, 0)
-  await t.rejects(copy.keep(v7(), path), {
+  await openS3(first.settings).put('here/mailboxd.owner', empty, { sizeBytes: 0, sha256: hash('sha256', '') })
+  await t.rejects(copy.keep(fileOf(v7(), 'of the copy'), path), {
     name: 'BlobsFault',
-    message: /the object here\.owner, .* is empty: where no other installation uses them, delete it$/,
+    message: /the object here\/mailboxd\.owner, .* is empty: if no other installation uses them, delete it$/,
   })
   // The operator has stopped the first one for good.
-  await openS3(first.settings).delete('here.owner')
-  await copy.keep(v7(), path)
+  await openS3(first.settings).delete('here/mailboxd.owner')
+  await copy.keep(fileOf(v7(), 'of the copy'), path)
   await t.rejects(first.blobs.tryOut(), fault, 'who is asked anew gives it up')
 })
 
-t.test('what is moved to the bucket is compared there, and nothing is put twice', async t => {
-  let damage: 'other bytes' | 'nothing' | undefined
-  let puts = 0
-  let gets = 0
-  const { blobs, near, textOf, dataDir, cached } = await open(t, bucket => ({
-    put: (key, file, sizeBytes) => {
-      puts += key.endsWith('.owner') ? 0 : 1
-      return bucket.put(key, file, sizeBytes)
-    },
+t.test('what is put into the bucket by a move is read back, and what it returns is compared', async t => {
+  let harm: ((file: string) => void) | undefined
+  const { blobs, spooled, textOf, keep, near, cached, dataDir } = await open(t, bucket => ({
     async get(key, file, mostBytes) {
       const came = await bucket.get(key, file, mostBytes)
-      if (key.endsWith('.owner')) return came
-      gets++
-      if (damage === 'other bytes') writeFileSync(file, 'a large massage')
-      return damage === 'nothing' ? undefined : came
+      if (key.endsWith('.owner') || came === undefined) return came
+      harm?.(file)
+      return sumFile(file)
     },
   }))
-  const id = v7()
-  const spooled = near.spoolPath(id)
-  writeFileSync(spooled, 'a large message')
-  await near.keep(id, spooled)
-  for (const what of ['other bytes', 'nothing'] as const) {
-    const other = v7()
-    writeFileSync(near.spoolPath(other), 'a large message')
-    await near.keep(other, near.spoolPath(other))
-    damage = what
-    for (const call of ['first', 'second']) {
-      await t.rejects(blobs.copyToBucket(other), { message: /is not what was put there/ }, `${call} call`)
-      t.equal(await near.sizeOf(other), 15, 'the file stays')
-    }
-    damage = undefined
-  }
-  puts = gets = 0
-  t.strictSame(await blobs.copyToBucket(id), { sizeBytes: 15, isNew: true })
-  t.strictSame(await blobs.copyToBucket(id), { sizeBytes: 15, isNew: false })
-  t.equal(puts, 1)
-  t.equal(gets, 1, 'and compared once')
-  t.equal(readFileSync(join(dataDir, 'bucket.compared'), 'utf8').split('\n').at(-1), id)
-  await blobs.removeFromDisk(id)
-  t.equal(await near.sizeOf(id), undefined)
-  t.equal(await textOf(id), 'a large message')
-  t.equal(await blobs.copyToBucket(id), undefined, 'there is no file to put')
-
-  const file = { id, sizeBytes: 15, sha256: '' }
-  const longer = { message: /gives 15 bytes for the raw .* which has 16/ }
-  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 16, sha256: '' }), longer)
-  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 14, sha256: '' }), { message: /more than the 14 bytes/ })
-  t.equal(await near.sizeOf(id), undefined, 'what is not as long as its row says is not kept')
-  t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: true })
-  t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: false })
-  t.equal(await near.sizeOf(id), 15)
-  writeFileSync(near.spoolPath(id), 'cut')
-  await near.keep(id, near.spoolPath(id))
-  t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: true }, 'what is damaged here is mended')
-  t.equal(await blobs.copyToDisk({ id: v7(), sizeBytes: 15, sha256: '' }), undefined, 'neither has it')
-  await near.remove(id)
-  writeFileSync(cached(id), 'cut')
-  t.equal(await textOf(id), 'a large message', 'a copy that is cut off is fetched anew')
-  t.strictSame(readdirSync(join(dataDir, 'spool')), [])
-})
-
-t.test('what another copy has in the bucket is no reason to let go of a file', async t => {
-  const { blobs, spooled, settings } = await open(t)
-  const id = v7()
-  await blobs.keep(id, spooled('a large message'))
-  const dataDir = temporaryDir(t)
-  const near = await openDisk(dataDir)
-  const copy = await openDistant(near, {
-    dataDir,
-    bucket: openS3(settings),
-    clock: systemClock,
-    prefix: async () => 'here/',
-    cacheBytes: 1000,
-    left: () => {},
+  const [text, id] = ['a large message', v7()]
+  harm = file => writeFileSync(file, 'a large massage')
+  await t.rejects(blobs.upload(fileOf(id, text), spooled(text)), {
+    message: /returns other bytes for the raw/,
   })
-  t.teardown(() => copy.close())
-  writeFileSync(near.spoolPath(id), 'a large message')
-  await near.keep(id, near.spoolPath(id))
-  await t.rejects(copy.copyToBucket(id), { message: /belong to another copy of this installation/ })
-})
+  harm = undefined
+  await blobs.upload(fileOf(id, text), spooled(text))
+  t.equal(await blobs.download(fileOf(v7(), text), async () => {}), false, 'there is none')
+  const kept: string[] = []
+  await blobs.download(fileOf(id, text), async part => void kept.push(readFileSync(part, 'utf8')))
+  t.strictSame(kept, [text])
+  for (const other of ['a large massage', 'a large message, and more', 'a large'])
+    await t.rejects(
+      blobs.download(fileOf(id, other), async () => t.fail('kept')),
+      { name: 'BlobsFault' },
+      other,
+    )
 
-t.test('what is deleted while it is moved is no fault', async t => {
-  let gone: (() => Promise<unknown>) | undefined
-  const { blobs, near } = await open(t, bucket => ({
-    async put(key, file, sizeBytes) {
-      if (!key.endsWith('.owner')) await gone?.()
-      return bucket.put(key, file, sizeBytes)
-    },
-  }))
-  const id = v7()
-  writeFileSync(near.spoolPath(id), 'a large message')
-  await near.keep(id, near.spoolPath(id))
-  gone = () => near.remove(id)
-  t.equal(await blobs.copyToBucket(id), undefined)
+  const read = v7()
+  await keep(read, text)
+  writeFileSync(cached(read), 'cut')
+  t.equal(await textOf(read), text, 'a copy that is cut off is fetched again')
+  await rm(cached(read))
+  harm = file => writeFileSync(file, 'a large massage')
+  await t.rejects(
+    textOf(read),
+    { message: /returns other bytes for the raw/ },
+    'a reader never gets other bytes',
+  )
+  t.equal(await near.sizeOf(read), undefined)
+  t.strictSame(readdirSync(join(dataDir, 'spool')).length, 2, 'the two spool files of the test')
 })
 
 t.test('what can be the id of no object is neither asked for nor deleted', async t => {
@@ -353,11 +312,15 @@ t.test('what can be the id of no object is neither asked for nor deleted', async
   writeFileSync(join(dataDir, 'secrets.key'), 'the key')
   const damaged = /a row is damaged/
   for (const id of ['../secrets.key', '../../other/x', 'x?acl']) {
-    await t.rejects(blobs.find({ id, sizeBytes: 7, sha256: '' }), damaged, `find ${id}`)
+    await t.rejects(blobs.find(fileOf(id, 'the key')), damaged, `find ${id}`)
     await t.rejects(blobs.sizeOf(id), damaged, `sizeOf ${id}`)
     await t.rejects(blobs.remove(id), damaged, `remove ${id}`)
-    await t.rejects(blobs.copyToBucket(id), damaged, `copyToBucket ${id}`)
-    await t.rejects(blobs.copyToDisk({ id, sizeBytes: 7, sha256: '' }), damaged, `copyToDisk ${id}`)
+    await t.rejects(blobs.upload(fileOf(id, 'the key'), ''), damaged, `upload ${id}`)
+    await t.rejects(
+      blobs.download(fileOf(id, 'the key'), async () => {}),
+      damaged,
+      `download ${id}`,
+    )
   }
   t.strictSame(asked, [])
   t.ok(existsSync(join(dataDir, 'secrets.key')))

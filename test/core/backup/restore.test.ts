@@ -224,7 +224,7 @@ t.test(
       const id = `01a20048-2643-7000-8000-00000000000${last}`
       const spooled = join(from, last)
       writeFileSync(spooled, 'x')
-      await blobs.keep(id, spooled)
+      await blobs.keep({ id, sizeBytes: 1, sha256: '' }, spooled)
       await store.write(db =>
         insertRaw(db, { id, sizeBytes: 1, sha256: hash('sha256', 'x'), content: null, createdAt }),
       )

@@ -171,7 +171,7 @@ t.test('bytes that are not here are gone, unless another node may have them', as
   const { blobs, clock, ids, store } = door.app
   const [there, gone, rowless] = [ids.next(), ids.next(), ids.next()]
   writeFileSync(blobs.spoolPath(there), 'x')
-  await blobs.keep(there, blobs.spoolPath(there))
+  await blobs.keep({ id: there, sizeBytes: 1, sha256: '' }, blobs.spoolPath(there))
   const fileOf = (id: string) => ({ id, sizeBytes: 1, sha256: '' })
   const put = (id: string, state: NodeRow['state']) =>
     store.write(db =>
@@ -201,7 +201,7 @@ t.test('when a write failed, its files go, unless nobody knows what the disk has
   const keep = async () => {
     const id = app.ids.next()
     writeFileSync(app.blobs.spoolPath(id), 'x')
-    await app.blobs.keep(id, app.blobs.spoolPath(id))
+    await app.blobs.keep({ id: id, sizeBytes: 1, sha256: '' }, app.blobs.spoolPath(id))
     return id
   }
   const [one, other] = [await keep(), await keep()]
