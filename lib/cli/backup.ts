@@ -181,6 +181,7 @@ function fileTarget(path: string, asCaller: <T>(work: () => T) => T): Target {
     leftOfOthers: () =>
       asCaller(() => readdirSync(dirname(path)))
         .filter(name => name.endsWith(unfinished))
+        .slice(0, 10)
         .map(name => join(dirname(path), name)),
   }
 }
