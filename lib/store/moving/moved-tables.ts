@@ -32,7 +32,7 @@ const movedTables = {
   webhookAttempt: ['id'],
   forwardConfirmation: ['id'],
   idempotency: ['inboxId', 'key'],
-  policyMode: ['scope', 'direction'],
+  policyMode: ['scope', 'setBy', 'direction'],
   policyRule: ['id'],
   policyAudit: ['id'],
   suppression: ['recipient', 'podId'],
