@@ -804,7 +804,7 @@ export const limits = {
   largeAnswerBytes: 4 * 1024 * 1024,
   /**
    * The memory of request bodies, large answers and replayed events: of all together, and of one key (or of one address without a key). How
-   * long an answer waits for memory of its key, and as long again for that of all, for which the oldest answer is cut off.
+   * long an answer waits for memory, and after what time one may be cut off that is not read, or a body that is still arriving.
    */
   httpBytes: 512 * 1024 * 1024,
   httpBytesPerKey: 128 * 1024 * 1024,

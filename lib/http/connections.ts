@@ -12,10 +12,11 @@ import { Problem } from '../base/problem.ts'
 export interface Connections {
   /** Counts a new connection until it is closed, and has it watched. */
   add(socket: Socket): void
-  /** Keeps the place of a connection from its whole request until the answer has left. Call it in the order of the answers. */
-  noteRequest(request: IncomingMessage, response: ServerResponse): void
-  /** A key was accepted for a request whose body is still arriving: connections without a key make room first. */
-  noteCaller(socket: Socket): void
+  /**
+   * Keeps the place of a connection from its accepted key until the answer has left; while the body is still arriving, connections without
+   * a key make room first. Strangers hold no place for good, whatever they ask for.
+   */
+  noteCaller(request: IncomingMessage, response: ServerResponse): void
   /** Keeps the place of a connection that has become a stream, which has its own limit for unread bytes. */
   noteStream(socket: Duplex): void
   /** Why nothing is answered on it; undefined for one that has its place. */
@@ -56,7 +57,7 @@ export const openPerPlace = 2
 
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
   const open = new Map<Duplex, Watched & { readonly socket: Socket }>()
-  /** Connections without a place, those with one that have no whole request, and those of them with an accepted key. In each the longest first: they are closed in this order. */
+  /** Connections without a place, those without an accepted key, and those whose request with a key is still arriving. In each the longest first: they are closed in this order. */
   const over = new Set<Duplex>()
   const waiting = new Set<Duplex>()
   const uploading = new Set<Duplex>()
@@ -183,20 +184,20 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       }
       if (open.size >= openPerPlace * given.max) cutLongest(over, waiting, uploading)
     },
-    noteRequest(request, response) {
-      const { socket, headers } = request
+    noteCaller(request, response) {
+      const { socket } = request
       const keep = () => leaveSets(socket)
-      if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) keep()
-      else request.once('end', keep)
+      if (!waiting.delete(socket)) return
+      if (!request.complete) {
+        uploading.add(socket)
+        request.once('end', keep)
+      }
       // Before the listener that begins the next request of this connection.
       response.prependOnceListener('close', () => {
         request.off('end', keep)
         uploading.delete(socket)
         if (open.get(socket)?.release) waiting.add(socket)
       })
-    },
-    noteCaller(socket) {
-      if (waiting.delete(socket)) uploading.add(socket)
     },
     noteStream(socket) {
       const watched = open.get(socket)

@@ -1,13 +1,11 @@
+import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
 import type { Caller } from '../core/app/caller.ts'
 
 /** The memory that request bodies, large answers and replayed events hold, shared by all keys and pods. */
 export interface MemoryBudget {
-  /**
-   * @param owner the key and the pod that the memory is counted for (`ownerOf`)
-   * @param cut ends the connection that holds it; called if others wait too long for memory. Without it, the hold stays
-   */
-  open(owner: MemoryOwner, cut?: () => void): MemoryHold
+  /** @param owner the key and the pod that the memory is counted for (`ownerOf`) */
+  open(owner: MemoryOwner): MemoryHold
   /** The bytes that all of them hold. */
   held(): number
 }
@@ -28,8 +26,17 @@ export interface MemoryHold {
    * the reason of `signal`
    */
   enter(bytes: number, signal: () => AbortSignal): Promise<void>
-  /** Holds `bytes` instead of what it held, without waiting. @throws Problem as `enter` */
+  /**
+   * Holds `bytes` instead of what it held, without waiting. If all together hold too much, holds that allow it and are old enough are cut.
+   * @throws Problem as `enter`
+   */
   grow(bytes: number): void
+  /**
+   * Allows others to take its memory while it is one of the oldest.
+   * @param cut ends what holds the memory
+   * @returns ends the permission
+   */
+  allowCut(cut: () => void): () => void
   /** Holds `bytes` instead of what it held: they are used already. Does nothing after `leave`. */
   become(bytes: number): void
   /** Holds nothing any more. */
@@ -39,7 +46,7 @@ export interface MemoryHold {
 export interface MemoryLimits {
   readonly bytes: number
   readonly bytesPerKey: number
-  /** How long `enter` waits for its key and pod, and once more for the memory of all after it has cut the oldest hold. */
+  /** How long `enter` waits, and how long a hold is safe from being cut. */
   readonly waitMs: number
 }
 
@@ -63,13 +70,23 @@ interface Waiting {
 /** @param refused called for each `enter` that waited in vain */
 export function createMemoryBudget(
   { bytes: allBytes, bytesPerKey, waitMs }: MemoryLimits,
+  clock: Pick<Clock, 'monotonicMs'>,
   refused: () => void = () => {},
 ): MemoryBudget {
   const heldBy = new Map<string, number>()
   let total = 0
   /** Oldest first. */
   const waiting = new Set<Waiting>()
-  const cuts = new Map<Hold, () => void>()
+  const cuts = new Map<Hold, { readonly sinceMs: number; readonly cut: () => void }>()
+
+  /** Cuts the oldest holds, as long as `isNeeded`. */
+  function cutOldest(isNeeded: () => boolean): void {
+    const before = clock.monotonicMs() - waitMs
+    for (const { sinceMs, cut } of cuts.values()) {
+      if (sinceMs > before || !isNeeded()) return
+      cut()
+    }
+  }
 
   /** Why a hold cannot take `more` bytes now. A key or pod without another hold is limited by the memory of all only. */
   function lackOf({ owner: { key, pod }, bytes }: Hold, more: number): 'key' | 'pod' | 'all' | undefined {
@@ -117,21 +134,17 @@ export function createMemoryBudget(
       settle()
     }
     const abort = () => end(() => reject(signal.reason))
-    let hasCut = false
     const late = () => {
-      const lack = lackOf(hold, bytes)
-      if (lack === 'all' && !hasCut) {
-        hasCut = true
-        timer = setTimeout(late, waitMs)
-        const [cut] = cuts.values()
-        return cut?.()
-      }
+      const lack = lackOf(hold, bytes) ?? 'key'
+      // What a cut sets free goes to the first that waits.
+      cutOldest(() => waiting.has(one) && lackOf(hold, bytes) === 'all')
+      if (!waiting.has(one)) return
       refused()
-      end(() => reject(refusal(hasCut ? 'all' : (lack ?? 'key'))))
+      end(() => reject(refusal(lack)))
       // Others of the same key or pod waited behind it.
       admitWaiting()
     }
-    let timer = setTimeout(late, waitMs)
+    const timer = setTimeout(late, waitMs)
     signal.addEventListener('abort', abort)
     waiting.add(one)
     if (signal.aborted) abort()
@@ -141,29 +154,41 @@ export function createMemoryBudget(
 
   return {
     held: () => total,
-    open(owner, cut) {
+    open(owner) {
       const hold: Hold = { owner, bytes: 0 }
       let isOver = false
       const become = (bytes: number) => {
         if (!isOver) change(hold, bytes - hold.bytes)
       }
+      const leave = () => {
+        become(0)
+        isOver = true
+        cuts.delete(hold)
+      }
       return {
         async enter(bytes, signal) {
           if (waiting.size === 0 && !lackOf(hold, bytes)) change(hold, bytes)
           else await wait(hold, bytes, signal())
-          if (cut && !isOver) cuts.set(hold, cut)
         },
         grow(bytes) {
-          const lack = lackOf(hold, bytes - hold.bytes)
+          const more = bytes - hold.bytes
+          cutOldest(() => lackOf(hold, more) === 'all')
+          const lack = lackOf(hold, more)
           if (lack) throw refusal(lack)
           become(bytes)
         },
-        become,
-        leave() {
-          become(0)
-          isOver = true
-          cuts.delete(hold)
+        allowCut(cut) {
+          const end = () => void cuts.delete(hold)
+          if (isOver) return end
+          const leaveAndCut = () => {
+            leave()
+            cut()
+          }
+          cuts.set(hold, { sinceMs: clock.monotonicMs(), cut: leaveAndCut })
+          return end
         },
+        become,
+        leave,
       }
     },
   }
@@ -173,10 +198,13 @@ function partiesOf({ owner: { key, pod } }: Hold): string[] {
   return pod === undefined ? [key] : [key, pod]
 }
 
+/** What a request is refused with if others need the memory that it holds. */
+export function memoryNeeded(): Problem {
+  return new Problem('unavailable', 'Too many large requests and answers are under way. Try again shortly.')
+}
+
 function refusal(lack: 'key' | 'pod' | 'all'): Problem {
-  if (lack === 'all') {
-    return new Problem('unavailable', 'Too many large requests and answers are under way. Try again shortly.')
-  }
+  if (lack === 'all') return memoryNeeded()
   const whose = lack === 'key' ? 'this key' : "this pod's keys"
   const message = `The requests of ${whose} under way, and answers that were not read yet, hold too much memory. Finish those first.`
   return new Problem('rate_limit_exceeded', message, { retryAfterSeconds: 1 })
@@ -204,8 +232,9 @@ export function streamMemory(
     holds.clear()
   })
   return async bytes => {
-    const hold = memory.open(owner, () => connection.cut())
+    const hold = memory.open(owner)
     await hold.enter(bytes, () => over.signal)
+    hold.allowCut(() => connection.cut())
     const leave = () => {
       holds.delete(hold)
       hold.leave()

@@ -27,7 +27,14 @@ import type { WatchBody } from './body-pace.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
 import { answerKeptJson, answerLargeJson, answerSharedJson } from './json.ts'
-import { type MemoryBudget, type MemoryHold, type MemoryOwner, ownerOf, streamMemory } from './memory.ts'
+import {
+  type MemoryBudget,
+  type MemoryHold,
+  type MemoryOwner,
+  memoryNeeded,
+  ownerOf,
+  streamMemory,
+} from './memory.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
 import { takeOrRefuse } from './throttle.ts'
@@ -172,10 +179,13 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if (!readBody || !validateBody) return {}
     const hold = memory.open(ownerOfRequest(request))
     request.body = hold
-    const { value, contents, isSmall } = await readBody(request.context, {
-      grow: hold.grow,
-      watch: watchBody,
-    })
+    const watch: WatchBody = body => {
+      const ends = [watchBody(body), hold.allowCut(() => body.refuse(memoryNeeded()))]
+      return () => {
+        for (const end of ends) end()
+      }
+    }
+    const { value, contents, isSmall } = await readBody(request.context, { grow: hold.grow, watch })
     // A body may take long to come, and the key be revoked meanwhile.
     if (request.caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')
     const others = function* (given: Given) {
@@ -183,6 +193,12 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       if (one.faults) yield* one.faults(given, app)
     }
     return validateBody(value, { allFaults: isSmall, others })
+  }
+
+  /** Aborted when the client goes away before it has its answer, or the server stops. */
+  function signalOf(request: Asking): AbortSignal {
+    request.signal ??= abortedWith(request.context, parts.stopping)
+    return request.signal
   }
 
   function ownerOfRequest({ context, caller }: Asking): MemoryOwner {
@@ -193,8 +209,9 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   async function holdAnswer(request: Asking, bytes: number): Promise<MemoryHold> {
     const { context } = request
     const { res } = context
-    const hold = memory.open(ownerOfRequest(request), () => res.destroy())
-    await hold.enter(bytes, () => signalOf(context, parts.stopping))
+    const hold = memory.open(ownerOfRequest(request))
+    await hold.enter(bytes, () => signalOf(request))
+    hold.allowCut(() => res.destroy())
     if (res.closed) hold.leave()
     else res.once('close', () => hold.leave())
     return hold
@@ -225,7 +242,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
         query: queryOf(context),
         body,
         header: name => context.get(name) || undefined,
-        signal: () => signalOf(context, parts.stopping),
+        signal: () => signalOf(request),
       }),
     )
     if (given instanceof Redirect) return answerRedirect(context, given)
@@ -252,7 +269,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
 
   return async context => {
     context.state.operation = one.id
-    const request: Asking = { context, caller: undefined, body: undefined }
+    const request: Asking = { context, caller: undefined, body: undefined, signal: undefined }
     try {
       await handle(request)
     } catch (error) {
@@ -285,9 +302,10 @@ interface Asking {
   readonly context: RouterContext
   caller: Caller | undefined
   body: MemoryHold | undefined
+  signal: AbortSignal | undefined
 }
 
-function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSignal {
+function abortedWith({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSignal {
   const ended = new AbortController()
   const end = () => ended.abort(new Problem('unavailable'))
   if (stopping.aborted || res.closed) end()

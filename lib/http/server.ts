@@ -79,6 +79,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
   const { perKey, perAddress, perVisitor } = throttles
   const memory = createMemoryBudget(
     { bytes: limits.httpBytes, bytesPerKey: limits.httpBytesPerKey, waitMs: limits.httpBytesWaitMs },
+    app.clock,
     () => app.meter.count('http_answers_refused_total'),
   )
   useRoutes(koa, {
@@ -90,7 +91,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     perVisitor,
     memory,
     watchBody: createBodyWatch(app.clock),
-    noteCaller: ({ req }) => connections.noteCaller(req.socket),
+    noteCaller: ({ req, res }) => connections.noteCaller(req, res),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })
@@ -100,6 +101,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     perKey,
     perAddress,
     clientAddress: request => networkOf(addressOf(request)),
+    noteStream: connections.noteStream,
   })
   // What happens to a socket after the answer has begun (a client that goes away) is nobody's fault here.
   koa.on('error', error => app.log.debug({ err: error }, 'HTTP connection broke'))
@@ -112,7 +114,6 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     }
     const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
       lingerAfter(request)
-      connections.noteRequest(request, response)
       const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
       if (refusal) {
         const fields = originHeaders(http.cors_origins, request.headers.origin)
@@ -142,10 +143,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
       refuseMalformed(error, socket, originHeaders(http.cors_origins, undefined)),
     )
     server.on('connect', (_request, socket) => answerOnSocket(socket, noProxy()))
-    server.on('upgrade', (request, socket, head) => {
-      connections.noteStream(socket)
-      webSockets.upgrade(request, socket, head)
-    })
+    server.on('upgrade', (request, socket, head) => webSockets.upgrade(request, socket, head))
     servers.push(server)
     return new Promise((resolve, reject) => {
       server.once('error', reject)

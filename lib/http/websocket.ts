@@ -22,6 +22,8 @@ export interface WebSocketParts {
   readonly perKey: Throttle
   readonly perAddress: Throttle
   readonly clientAddress: ClientAddress
+  /** Called when the connection of an accepted key becomes a stream. */
+  readonly noteStream: (socket: Duplex) => void
 }
 
 export interface WebSocketDoor {
@@ -39,6 +41,7 @@ export function createWebSocketDoor({
   perKey,
   perAddress,
   clientAddress,
+  noteStream,
 }: WebSocketParts): WebSocketDoor {
   const server = new WebSocketServer({
     noServer: true,
@@ -80,6 +83,7 @@ export function createWebSocketDoor({
       try {
         app.stream.requirePlace()
         const caller = await authenticate(request)
+        if (caller) noteStream(socket)
         server.handleUpgrade(request, socket, head, socket => {
           if (caller) serveWebSocket(app, memory, socket, caller)
           else turnAway(socket)

@@ -14,19 +14,22 @@ const patient = 60_000
 function budgetOf(t: Test, waitMs = patient) {
   const ended = new AbortController()
   t.teardown(() => ended.abort())
-  const memory = createMemoryBudget({ bytes: 100, bytesPerKey: 40, waitMs })
+  let now = 0
+  const clock = { monotonicMs: () => now }
+  const memory = createMemoryBudget({ bytes: 100, bytesPerKey: 40, waitMs }, clock)
   const cuts: string[] = []
-  const open = (name: string, cut?: () => void): MemoryHold => {
+  const open = (name: string): MemoryHold => {
     const [key, pod] = name.split('@')
-    return memory.open({ key: key!, pod }, cut)
+    return memory.open({ key: key!, pod })
   }
-  const enter = (name: string, bytes: number, more: { signal?: AbortSignal; cut?: () => void } = {}) => {
-    const hold = open(name, more.cut ?? (() => void cuts.push(name)))
+  const enter = (name: string, bytes: number, more: { signal?: AbortSignal } = {}) => {
+    const hold = open(name)
     const entered = { hold, isIn: false, error: undefined as unknown }
     const done = hold
       .enter(bytes, () => more.signal ?? ended.signal)
       .then(() => {
         entered.isIn = true
+        hold.allowCut(() => void cuts.push(name))
       })
       .catch(error => {
         entered.error = error
@@ -35,7 +38,10 @@ function budgetOf(t: Test, waitMs = patient) {
   }
   /** Everything that can enter has done so then. */
   const settled = () => new Promise(resolve => setImmediate(resolve))
-  return { memory, open, enter, cuts, settled }
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { memory, open, enter, cuts, settled, pass }
 }
 
 t.test('who has no room waits until there is some, in his turn, and others do not wait for him', async t => {
@@ -129,19 +135,34 @@ t.test('who waits too long for his own room is refused, and takes nothing', asyn
   t.ok(third.entered.isIn)
 })
 
-t.test('for the room of all the oldest answer is cut off', async t => {
-  const { enter, cuts } = budgetOf(t, 1)
-  const oldest = enter('a', 40, { cut: () => oldest.entered.hold.leave() })
-  const all = [oldest, enter('b', 40), enter('c', 20)]
+t.test('the oldest holds are cut for the memory of all, once they are old enough', async t => {
+  const { memory, open, enter, cuts, settled, pass } = budgetOf(t, 1)
+  const all = [enter('a', 40), enter('b', 40), enter('c', 20)]
   for (const { done } of all) await done
-  const waiting = enter('d', 20)
-  await waiting.done
-  t.ok(waiting.entered.isIn)
-  t.strictSame(cuts, [])
-  const refused = enter('f', 40)
-  await refused.done
-  t.match(refused.entered.error, { code: 'unavailable' })
-  t.strictSame(cuts, ['b'])
+  const early = enter('d', 20)
+  await early.done
+  t.match(early.entered.error, { code: 'unavailable' }, 'all of them are new')
+  pass(1)
+  const late = enter('d', 20)
+  await late.done
+  t.ok(late.entered.isIn)
+  t.strictSame(cuts, ['a'], 'no more than are needed')
+  t.equal(memory.held(), 80)
+  const growing = open('e')
+  growing.grow(35)
+  t.strictSame(cuts, ['a', 'b'], 'for what grows, too')
+  all[2]!.entered.hold.leave()
+  open('f').grow(20)
+  await settled()
+  t.strictSame(cuts, ['a', 'b'], 'what has left is not cut')
+  const whole = open('g')
+  const end = growing.allowCut(() => void cuts.push('e'))
+  end()
+  pass(1)
+  whole.grow(40)
+  t.strictSame(cuts, ['a', 'b', 'd'])
+  t.throws(() => open('h').grow(40), { code: 'unavailable' }, 'nor what allows it no more')
+  t.strictSame(cuts, ['a', 'b', 'd'])
 })
 
 t.test('who has gone waits no more', async t => {

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { operator } from '../../lib/core/app/caller.ts'
@@ -107,7 +108,7 @@ t.test('a stream for which there is no room is ended, and its client comes again
 })
 
 t.test('who goes away while he waits for room takes none, and is no fault', async t => {
-  const memory = createMemoryBudget({ bytes: 10, bytesPerKey: 10, waitMs: 60_000 })
+  const memory = createMemoryBudget({ bytes: 10, bytesPerKey: 10, waitMs: 60_000 }, systemClock)
   const connection = () => {
     const over = new EventEmitter()
     const enter = streamMemory(
