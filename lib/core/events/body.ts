@@ -117,6 +117,7 @@ async function messageWithin(app: Desk, { row, cut }: ToldMessage, room: number)
       ['attachments', cut.has('attachments') || !areSigned],
       ['cc', cut.has('cc')],
       ['header_to', cut.has('headerTo')],
+      ['reply_to', isInbound && listedAddresses(row.replyTo ?? '').length > limits.derivedRecipientsOfAll],
     ] as const
   ).flatMap(([name, isCut]) => (isCut ? [name] : []))
   const headerTo = row.headerTo === null ? (isInbound ? [] : [row.toAddr]) : listedAddresses(row.headerTo)

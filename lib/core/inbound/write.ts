@@ -356,7 +356,7 @@ function messageRow(
   const to = parsed.to.map(mailbox => mailbox.address)
   const cc = parsed.cc.map(mailbox => mailbox.address)
   // Nobody knows who asks for replies there: they go to the author, who is proven. The raw has the field.
-  const replyTo = read.reading.authentication?.isReplyToDoubtful ? [] : parsed.replyTo
+  const replyTo = read.reading.authentication?.isReplyToDoubtful ? [] : eachOnce(parsed.replyTo)
   const fromAddr = parsed.from?.address ?? arrival.mailFrom
   const isNewInThread = !isFirst && !isParticipant(participants, { fromAddr })
   return {
@@ -412,8 +412,12 @@ function readingRow({ rawId, reading: { message, extracted } }: Read): ReadingRo
       })),
     ),
     extracted,
-    parseProblems: JSON.stringify([...message.problems, ...replyToProblem(message.replyTo.length)]),
+    parseProblems: JSON.stringify([...message.problems, ...replyToProblem(eachOnce(message.replyTo).length)]),
   }
+}
+
+function eachOnce(mailboxes: readonly Mailbox[]): Mailbox[] {
+  return [...new Map(mailboxes.map(mailbox => [mailbox.address, mailbox])).values()]
 }
 
 /** Addresses of Reply-To that are kept: one more than any reply reaches, so that a reply that would leave some out is refused. */

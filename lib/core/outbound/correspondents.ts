@@ -43,7 +43,10 @@ export function deriveRecipients(
     return { to: to.length > 0 ? to : people([answered.toAddr]), cc, notIncluded: [] }
   }
   const author = people([answered.fromAddr])
-  const askedFor = people(listedAddresses(answered.replyTo ?? ''))
+  const replyTo = listedAddresses(answered.replyTo ?? '')
+  // So many are kept at most, and perhaps some were left out: whom a reply reaches is not known.
+  if (replyTo.length > limits.derivedRecipientsOfAll) throw tooMany(isToAll)
+  const askedFor = people(replyTo)
   const writers = askedFor.length > 0 ? askedFor : author
   const isInboxCopied = answered.deliveryRole === 'cc' && to.length > 0
   const wanted = isInboxCopied
@@ -80,8 +83,15 @@ function peopleOf({ addressNames }: Answered, self: string): (addresses: readonl
 
 function requireFew(people: readonly Person[], isToAll: boolean): void {
   const count = new Set(people.map(({ address }) => address)).size
-  const limit = isToAll ? limits.derivedRecipientsOfAll : limits.derivedRecipients
-  if (count <= limit) return
-  const message = `The answered message names more than ${limit} recipients, which is the most that a reply ${isToAll ? 'to all ' : ''}without \`to\` reaches. Nothing was sent. List the recipients that you want in \`to\`.`
-  throw new Problem('too_many_recipients', message, { limit })
+  if (count > limitOf(isToAll)) throw tooMany(isToAll)
+}
+
+function limitOf(isToAll: boolean): number {
+  return isToAll ? limits.derivedRecipientsOfAll : limits.derivedRecipients
+}
+
+function tooMany(isToAll: boolean): Problem {
+  const limit = limitOf(isToAll)
+  const message = `The answered message names more than ${limit} recipients, which is the most that a reply ${isToAll ? 'to all ' : ''}without \`to\` reaches. Nothing was sent. List the recipients that you want in \`to\`, for example its author.`
+  return new Problem('too_many_recipients', message, { limit })
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { Problem } from '../../../lib/base/problem.ts'
+import { getInbox } from '../../../lib/core/account/inboxes.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { createDraft, getDraft } from '../../../lib/core/drafts/drafts.ts'
 import { sendDraft, sendScheduledDraft } from '../../../lib/core/drafts/send.ts'
@@ -272,8 +273,9 @@ t.test('one message with many names makes an agent write to few', async t => {
 t.test('a reply to more people than it may reach is refused, and never cut', async t => {
   const { app, inboxId, mail, send } = await setUp(t)
   const people = (count: number) => Array.from({ length: count }, (_, index) => `p${index}@friend.example`)
-  const asked = async (count: number) => {
-    const fields = { From: fromAnn, 'Reply-To': people(count).join(',\r\n ') }
+  const asked = (count: number) => askedOf(people(count))
+  const askedOf = async (replyTo: readonly string[]) => {
+    const fields = { From: fromAnn, 'Reply-To': replyTo.join(',\r\n ') }
     const { id, threadId } = await mail(fields, 'x@friend.example')
     const by = (more: object) =>
       replyToMessage(app, operator, id, { body: 'b', ...more }, randomUUID()).then(
@@ -306,4 +308,14 @@ t.test('a reply to more people than it may reach is refused, and never cut', asy
     'Reply-To names 60 addresses, and replyTo has the first 51 of them',
   ])
   t.equal(crowd.shown.replyTo, people(51).join(', '))
+  // Neither copies of an address nor names of the inbox itself hide others.
+  const same = (count: number) => new Array<string>(count).fill('q@friend.example')
+  const copies = await askedOf([...same(60), ...people(11)])
+  t.equal((copies.reply as string[])[0], 'too_many_recipients')
+  t.strictSame((await askedOf([...same(60), 'p0@friend.example'])).reply, 2)
+  const { address } = await getInbox(app, operator, inboxId)
+  const itself = Array.from({ length: 45 }, (_, index) => address.replace('@', `+${index}@`))
+  const hidden = await askedOf([...itself, ...people(20)])
+  t.equal((hidden.reply as string[])[0], 'too_many_recipients')
+  t.equal((hidden.toAll as string[])[0], 'too_many_recipients')
 })
