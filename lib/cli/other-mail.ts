@@ -5,7 +5,7 @@ import { Refused } from './output.ts'
 import { writeText } from './terminal.ts'
 
 const silent = (domain: string) =>
-  `DNS gave no answer about ${domain}, so it is not known whether another server receives its mail.`
+  `DNS gave no answer about ${domain}, so it is not known whether another server receives its mail. Run mailboxctl domain check ${domain} before you publish its MX.`
 
 /**
  * Keeps a command from taking over a domain that another server receives the mail of. If DNS gives no answer, it says so and goes on.

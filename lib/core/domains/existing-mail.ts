@@ -7,7 +7,7 @@ import { findHostAddresses } from '../../courier/host-address.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
 import { findMx } from '../../mail/domain/check.ts'
 import { bounded, orWhenUnanswered } from '../../mail/domain/find.ts'
-import { foreignHosts } from '../../mail/domain/judgement.ts'
+import { competingHosts, foreignHosts } from '../../mail/domain/judgement.ts'
 import { knowsForeign } from './host-records.ts'
 
 interface Asked {
@@ -22,7 +22,7 @@ export function systemDns(): Dns {
 }
 
 /**
- * The MX hosts that receive the mail of a domain now, if this server is not one of them; undefined if DNS gave no answer. A host with
+ * The MX hosts that receive the mail of a domain now before or next to this server; undefined if DNS gave no answer. A host with
  * this server's name counts as another server if its addresses are known to belong to another machine.
  */
 export async function findMailElsewhere(
@@ -41,7 +41,7 @@ export async function findMailElsewhere(
       { config: { delivery: { public_addresses: publicAddresses } }, clock },
       own,
     )
-    return addresses.length > 0 && addresses.every(isForeign) ? bounded(all) : []
+    return bounded(addresses.length > 0 && addresses.every(isForeign) ? all : competingHosts(hostname, mx))
   }
   return bounded(foreign)
 }

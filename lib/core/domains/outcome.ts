@@ -112,7 +112,11 @@ function statusAfterCheck(
   }
   // From when it was added: who asks for checks does not put it off.
   const isLate = now.getTime() - Date.parse(row.createdAt) >= limits.domainPendingMs
-  return row.status === 'pending' && ((isBegun && isWrong) || isLate) ? { status: 'failed' } : {}
+  // Whoever has just added a domain cannot have published all of its records.
+  const hasHadTime = row.checkedAt !== null
+  return row.status === 'pending' && ((isBegun && isWrong && hasHadTime) || isLate)
+    ? { status: 'failed' }
+    : {}
 }
 
 function ageOf({ checkingSince }: DomainRow, now: Date): number {
@@ -131,6 +135,6 @@ function warningsOf(competing: readonly string[], hostname: string): DomainWarni
   if (competing.length === 0) return []
   const hosts = competing.slice(0, limits.competingHosts)
   const more = competing.length > hosts.length ? ` and ${competing.length - hosts.length} more` : ''
-  const message = `Mail to this domain goes to ${hosts.join(', ')}${more} instead of ${hostname} and bounces there, all of it where their priority number is lower, and part of it where it is the same: remove these MX records, or give them a higher priority number than that of ${hostname}.`
+  const message = `${hosts.join(', ')}${more} receives mail of this domain instead of ${hostname}, and mail to your inboxes bounces there: all of it if its priority number is lower than that of ${hostname}, part of it if equal. If people read mail there, use a subdomain here instead. If not, remove these MX records, or give them a higher priority number.`
   return [{ code: 'competing_mx', message, hosts }]
 }

@@ -60,7 +60,7 @@ export function isSafeToPublish(record: Domain['records'][number]): boolean {
   if (purpose === 'mx' && problem === notKnown) return false
   if (status !== 'invalid') return true
   if (purpose === 'dmarc') return strictestDmarc(found) === undefined
-  return purpose !== 'mx' || isNullMx(found) || explainSlip(record, found) !== undefined
+  return purpose !== 'mx' || explainSlip(record, found) !== undefined
 }
 
 /** RFC 7505 */
@@ -68,7 +68,8 @@ function isNullMx(found: readonly string[]): boolean {
   return found.length > 0 && found.every(text => /^\d+ \.?$/.test(text))
 }
 
-const nullMx = 'A null MX says that the domain receives no mail: replace it by this record.'
+const nullMx =
+  'A null MX (`0 .`) says that the domain receives no mail (RFC 7505). Delete it, then publish this record.'
 
 /** What to do about a record that was found but is wrong. */
 const remedies: Record<RecordPurpose, string> = {

@@ -55,8 +55,12 @@ async function adviseMx({ domain, hostname }: DomainNames, lookup: Lookup): Prom
     const shown = bounded(hosts.slice(0, limits.competingHosts)).join(', ')
     return hosts.length === 0 ? [] : [finding(level, 'competing_mx', domain, messageOf(shown))]
   }
-  const remedy = `remove these MX records, or give them a higher priority number than that of ${hostname}`
+  const remedy = `if people read mail there, use a subdomain such as agents.${domain} here instead; if not, remove these MX records, or give them a higher priority number than that of ${hostname}`
+  const isNullBeside = mx.length > 1 && mx.some(({ exchange }) => exchange === '' || exchange === '.')
+  const nullBeside =
+    'a null MX (`0 .`) next to other MX records is not valid, and some senders then send nothing (RFC 7505): delete it'
   return [
+    ...(isNullBeside ? [finding('error', 'competing_mx', domain, nullBeside)] : []),
     ...tell(
       'error',
       (theirs, ours) => theirs < ours,

@@ -116,7 +116,8 @@ function judgeAlias(hostname: string, targets: readonly string[]): RecordFinding
 }
 
 function textOf({ priority, exchange }: Mx): string {
-  return `${priority} ${exchange}`
+  // A null MX (RFC 7505) is written with the root as its host.
+  return `${priority} ${exchange || '.'}`
 }
 
 async function findSpf(

@@ -35,7 +35,7 @@ export function competingHosts(hostname: string, mx: readonly Mx[]): string[] {
   return otherHosts(hostname, mx, (theirs, ours) => theirs <= ours)
 }
 
-/** The other hosts of an MX set whose priority is as asked beside the most preferred one of ours; none where ours is not in it. */
+/** The other hosts of an MX set whose priority is as asked compared with our most preferred one; none if ours is not in it. A null MX names no host. */
 export function otherHosts(
   hostname: string,
   mx: readonly Mx[],
@@ -44,7 +44,7 @@ export function otherHosts(
   const ours = priorityOf(hostname, mx)
   if (ours === undefined) return []
   const others = mx.filter(one => isMeant(one.priority, ours)).map(one => hostOf(one.exchange))
-  return [...new Set(others)].filter(host => host !== hostOf(hostname)).sort()
+  return [...new Set(others)].filter(host => host !== '' && host !== hostOf(hostname)).sort()
 }
 
 /** The hosts of an MX set but `hostname`; a null MX (RFC 7505) names no host. */

@@ -100,7 +100,7 @@ t.test('the first answer about a domain that has mail advises what a check advis
   )
   t.match(
     (await add('both.example')).zone,
-    /^; Mail to this domain goes to mx\.example\.net .*remove these MX/,
+    /^; mx\.example\.net receives mail of this domain .*remove these MX/,
   )
 })
 
