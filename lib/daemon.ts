@@ -38,7 +38,6 @@ import { createMetricsDoor } from './metrics/door.ts'
 import { createLook } from './metrics/look.ts'
 import { startClockWatch } from './queue/clock-watch.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
-import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import type { PassedSockets } from './systemd.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
@@ -124,6 +123,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       sourceAddress: sourceOf(config.delivery.source_address),
       useIpv6: config.delivery.ipv6,
       random: parts.random,
+      mostAtAddress: config.delivery.concurrency_per_destination,
     })
     const { scanner, dnsLists } = createScreening(opened)
     closing.push(() => scanner.close())
@@ -144,39 +144,39 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     app.nodes.watch(recover)
     const mostEach = config.delivery.concurrency_per_destination
     const ofOthers = { concurrency: mostEach, perMinute: 0, first: limits.paceFirst }
-    const turns = queue.fairTurns({
+    const deliveries = queue.scheduler({
+      kind: 'delivery',
       concurrency: config.delivery.concurrency,
       allowanceOf: name => providers.named(name) ?? ofOthers,
     })
+    const drafts = queue.scheduler({
+      kind: 'draft',
+      concurrency: limits.draftsAtOnce,
+      slow: limits.draftsAtOnce,
+      allowanceOf: () => ({ concurrency: 1, perMinute: 0 }),
+    })
     const webhooks = createWebhooks(app, parts.random)
-    const calls = {
-      queue,
+    const calls = queue.scheduler({
       kind: 'webhook',
       concurrency: config.webhook.concurrency * limits.webhookTurns,
-      concurrencyPerDestination: webhooks.concurrencyOf,
-    } as const
+      allowanceOf: url => ({ concurrency: webhooks.concurrencyOf(url), perMinute: 0 }),
+    })
     const runners = [
       createRunner({
         queue,
         kind: 'delivery',
-        turns,
-        perform: (entry, freed) => deliver(app, entry, turns.placeOf(entry, freed)),
+        scheduler: deliveries,
+        perform: entry => deliver(app, entry, deliveries.attemptOf(entry)),
         log,
       }),
       createRunner({
         queue,
         kind: 'draft',
-        turns: queue.podTurns('draft', limits.draftsAtOnce),
+        scheduler: drafts,
         perform: entry => sendScheduledDraft(app, entry),
         log,
       }),
-      createRunner({
-        queue,
-        kind: 'webhook',
-        turns: createTurnsInOrder(calls),
-        perform: webhooks.tell,
-        log,
-      }),
+      createRunner({ queue, kind: 'webhook', scheduler: calls, perform: webhooks.tell, log }),
     ]
     for (const one of runners) one.start()
     let carriedEnd: Promise<void> | undefined

@@ -43,8 +43,10 @@ export async function fillBacklog(
         await putDeliveries(app, db, { id: inbox.id, podId: inbox.podId }, deliveries, app.clock.now())
       })
     }
+    if (attempts === 0) return
     await app.store.write(async db => {
-      await db.updateTable('queueEntry').set({ attempts }).where('inboxId', '=', inbox.id).execute()
+      const tried = { attempts, lane: 'slow' }
+      await db.updateTable('queueEntry').set(tried).where('inboxId', '=', inbox.id).execute()
     })
   })
 }

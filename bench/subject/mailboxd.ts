@@ -93,6 +93,8 @@ servers = ["${nameServer ? `${nameServer}:53` : dns.server}"]
 port = ${sinkPort}
 mode = "mx"
 allow_networks = ["127.0.0.0/8"]
+[sending]
+recipients_per_inbox_hour = 10000000
 `,
   )
   await prepare(config)

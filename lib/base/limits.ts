@@ -635,7 +635,8 @@ export const limits = {
   /**
    * What we wait for a peer, with the times of RFC 5321 §4.5.3.2, but for the greeting: a host that takes longer is tried again.
    * After `reset` (RSET between two messages) and `quit` the connection is ended, whatever comes meanwhile. `total` bounds one
-   * attempt over all hosts.
+   * attempt over all hosts. While other mail waits, a first attempt waits for `firstGreeting` until it is greeted, and
+   * otherwise any attempt for `silent` for each reply.
    */
   smtpClientTimeouts: {
     connectMs: 60_000,
@@ -646,6 +647,8 @@ export const limits = {
     resetMs: 5_000,
     quitMs: 2_000,
     totalMs: 1_800_000,
+    firstGreetingMs: 2_000,
+    silentMs: 10_000,
   },
   /** One reply of a peer with all its lines, in bytes; a longer one is not read on. */
   smtpReplyBytes: 16 * 1024,
@@ -708,13 +711,16 @@ export const limits = {
   webhookRetryAfterMs: 3_600_000,
   /** How long the machine's own addresses are believed before they are asked for again. */
   ownAddressesMs: 10_000,
-  /** What one look for mail that may begin looks at: entries, and destinations with something parked. */
-  queueLook: 200,
-  /** So many of what waits are read before it is asked for by pods, where some pods may have no more; pods of which is looked whether what they repeat is due. */
-  queueFew: 50,
-  podsLooked: 100,
-  destinationsLooked: 50,
-  /** Failures in a row after which a destination gets one attempt at a time, and after how long such a probe is surely over. */
+  /** What a claim reads where many entries are due: entries of all, pods, and entries of a pod, past those for destinations that are full. */
+  queueFew: 64,
+  podsAtOnce: 16,
+  queueWindow: 2_000,
+  /** Entries for one destination that one statement defers or releases, and destinations that one write releases. */
+  queueMoved: 1_000,
+  destinationsReleased: 100,
+  /** How long after a probe of a destination that fails began the next one may begin. */
+  probeAgainMs: 120_000,
+  /** How often in a row an address has not answered when one connection at a time is tried there, and how long the one is waited for. */
   destinationFailures: 3,
   probeOverMs: 1_800_000,
   /** How long after that an address that does not answer is tried again, and at most, as it gets longer each time. */
@@ -722,29 +728,24 @@ export const limits = {
   addressProbeMaxMs: 120_000,
   /** How soon mail is tried again that could not be tried because our own DNS resolver did not answer. */
   resolverAgainMs: 25_000,
-  /** How soon mail is tried again whose first attempt found nobody there: most such faults last seconds. */
-  unansweredAgainMs: 27_000,
-  /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
+  /** How soon mail is tried again whose first attempt found nobody there, at most: most such faults last seconds. */
+  unansweredAgainMs: 22_000,
+  /** How long a destination that failed and was not tried since is kept; and of how many memory knows what they are. */
   destinationKeptMs: 7 * 86_400_000,
   destinationsKnown: 10_000,
   /** How many attempts at once a destination gets of which nothing is known (Postfix begins with as many). */
   paceFirst: 5,
   /** By how much a destination that has less at once than it may gets more with each attempt that it answers. */
   paceStep: 0.25,
-  /** Pods of which is remembered whose turn it was in them. */
-  podsInRotation: 10_000,
-  /** While new mail waits: how long a server may say nothing before its greeting, and after it; how often that is looked at. */
-  silentGreetingMs: 1_000,
-  /** After how long a server is tried again that had said nothing until then at the first attempt; then it has the time of an answer. */
-  cutShortWaitMs: 2_000,
-  silentAnswerMs: 10_000,
+  /** Of how many inboxes and pods memory knows whose turn it is. */
+  partiesKnown: 10_000,
+  /** How long an attempt waits for a connection to an address that has as many as it gets, and how soon it is tried again. */
+  addressWaitMs: 1_000,
+  addressFullMs: 5_000,
+  /** How often it is looked whether other mail waits for a server that stays silent. */
   silenceLookMs: 250,
-  /** How long a place is kept for an attempt whose turn came, while its domain's DNS and policy are asked. */
-  placeKeptMs: 2_000,
-  /** After the one attempt at a destination that fails led elsewhere, the next. */
-  ledElsewhereMs: 5_000,
-  /** How long a pod that sent to a destination is left a place there by another one that sends much. */
-  podSeenMs: 600_000,
+  /** How soon mail is tried again whose first attempt the server was too slow for (`smtpClientTimeouts`). */
+  tooSlowAgainMs: 2_000,
   /** How long an attempt waits that a crash or a stop cut off for the second time or more. */
   cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */

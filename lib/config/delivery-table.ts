@@ -21,7 +21,7 @@ export const deliveryTable = table('How mail goes out.', {
     maximum: 1000,
     unit: 'deliveries',
     description:
-      'The most deliveries under way at one time. Half of them at the most are repeated ones, and half go to servers that do not answer, or have not yet.',
+      'The most deliveries under way at one time. Three quarters of them are for first attempts and a quarter for repeated ones; of both, two thirds may go to servers that have not answered yet.',
   }),
   concurrency_per_destination: number({
     default: 20,
@@ -29,7 +29,7 @@ export const deliveryTable = table('How mail goes out.', {
     maximum: 1000,
     unit: 'deliveries',
     description:
-      'The most deliveries under way at one time to one destination, and to one address of a mail server, whatever names lead there. It begins with five, and who answers gets more step by step; who fails begins anew, and who says that it is too much gets half.',
+      'The most deliveries under way at one time to one destination, and to one address of a mail server, whatever names lead there. A destination begins with five and gets more with each answer. It gets half when it says that this is too much, and five again after it failed.',
   }),
   allow_networks: list('network', 0, {
     default: [],

@@ -1,5 +1,5 @@
 import { limits } from '../base/limits.ts'
-import { kinds } from '../queue/leased.ts'
+import { kinds } from '../queue/lease.ts'
 import {
   countUnindexed,
   countWaiting,

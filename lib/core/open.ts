@@ -41,7 +41,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
     log,
     answersAgain: () =>
       void app.queue
-        .probeThoseThatSaid(resolverSilent)
+        .releaseThoseThatSaid(resolverSilent)
         .catch(err =>
           log.warn(
             { err },

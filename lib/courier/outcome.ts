@@ -44,6 +44,8 @@ export interface Outcome {
   readonly isUntried?: true
   /** We broke it off ourselves, because the process stops: nothing was found out. */
   readonly isCutOff?: true
-  /** Where it was not its turn: the address that has as many connections as it gets, for which the attempt is to wait. */
-  readonly fullAddress?: string
+  /** It was not tried because the address of the server has as many connections as it gets. */
+  readonly isAddressFull?: true
+  /** The other side had not answered within what a first attempt waits: nothing was found out, and it is tried again soon. */
+  readonly isTooSlow?: true
 }

@@ -1,9 +1,23 @@
 import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import type { WriteDb } from '../store/dialect/dialect.ts'
-import { leaseEntries, renewLease } from '../store/queue-entries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
-import type { Leased } from './leased.ts'
+
+/** What is done by way of the queue. */
+export const kinds = ['delivery', 'draft', 'webhook'] as const
+export type Kind = (typeof kinds)[number]
+
+/** An entry that this process holds the lease of. */
+export type Leased = QueueEntryRow
+
+/** Returns how many attempts came to their end, or are about to: attempts that a crash cut off do not count. */
+export function attemptsMade({ attempts, cutOffs }: Pick<Leased, 'attempts' | 'cutOffs'>): number {
+  return attempts - cutOffs
+}
+
+/** The lease ran out and another process holds it; nothing that this attempt found may be written. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
 
 /** In whose name leases are held, and whose still hold. */
 export interface Membership {
@@ -17,61 +31,35 @@ export interface Membership {
   isOver(leasedBy: string): boolean
 }
 
-/** Who leases, and when. */
-export interface Holder {
-  readonly node: string
-  readonly now: Date
-}
-
-/** An entry that may begin, and where its attempt goes. */
-export interface Beginning {
-  readonly entry: QueueEntryRow
-  readonly destination: string
-}
-
-/**
- * Leases entries, in the write that chose them. The attempt is counted and the entry postponed before the network is touched:
- * whatever kills this process now, it is not due before its time, and never without the attempt having been counted. Who
- * held it until now has not come to an end.
- * @returns them as they stand now, in the same order
- */
-export async function lease(db: WriteDb, beginning: readonly Beginning[], by: Holder): Promise<Leased[]> {
-  const leasedUntil = isoAfter(by.now, limits.leaseMs)
-  for (const [destination, some] of Map.groupBy(beginning, one => one.destination)) {
-    const ids = some.map(({ entry }) => entry.id)
-    await leaseEntries(db, ids, { destination, leasedBy: by.node, leasedUntil })
-  }
-  return beginning.map(({ entry, destination }) => ({
-    ...entry,
-    destination,
-    leasedBy: by.node,
-    leasedUntil,
-    dueAt: leasedUntil,
-    attempts: entry.attempts + 1,
-    cutOffs: entry.cutOffs + (entry.leasedBy === null ? 0 : 1),
-    state: 'ready',
-  }))
-}
-
-/**
- * Goes on holding what a process carries and what looks due all the same, because the clock was moved on: it is its own
- * as long as it carries it.
- */
-export async function holdOn(db: WriteDb, entry: QueueEntryRow, { now }: Holder): Promise<void> {
-  await renewLease(db, entry, isoAfter(now, limits.leaseMs))
-}
-
-/** Whether another process holds what looks due. */
+/** Returns whether another process holds an entry that looks due. */
 export function isAnothers({ leasedBy }: QueueEntryRow, { holder, isOver }: Membership): boolean {
   return leasedBy !== null && leasedBy !== holder && !isOver(leasedBy)
 }
 
 /**
- * What was cut off is repeated at once, before what was put later. One that is cut off again may be what kills the process,
- * so from then on it waits a little.
+ * Returns an entry as it is after a lease that started now. The attempt is counted and the entry postponed before the network is
+ * touched: whatever kills this process, the entry is not due before its time, and never without the attempt having been counted.
+ */
+export function asLeased(entry: QueueEntryRow, leasedBy: string, now: Date): Leased {
+  const leasedUntil = isoAfter(now, limits.leaseMs)
+  return {
+    ...entry,
+    leasedBy,
+    leasedUntil,
+    dueAt: leasedUntil,
+    attempts: entry.attempts + 1,
+    cutOffs: entry.cutOffs + (entry.leasedBy === null ? 0 : 1),
+    lane: 'slow',
+  }
+}
+
+/**
+ * Returns an entry as it is after its attempt was cut off: due again before what was put later. An entry that is cut off again
+ * may be what kills the process, so from then on it waits a little.
  */
 export function afterCutOff(entry: Leased, now: Date): Leased {
   const cutOffs = entry.cutOffs + 1
-  const dueAt = cutOffs === 1 ? entry.createdAt : isoAfter(now, limits.cutOffWaitMs)
-  return { ...entry, dueAt, cutOffs }
+  if (cutOffs > 1) return { ...entry, dueAt: isoAfter(now, limits.cutOffWaitMs), cutOffs }
+  const lane = entry.attempts === 1 ? 'fast' : 'slow'
+  return { ...entry, lane, dueAt: entry.createdAt, cutOffs }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import { isStoragePassing } from '../base/storage-fault.ts'
-import { hurryDestinationsThatSaid, isAnyFailingFor } from '../store/destinations.ts'
+import { listDestinationsThatSaid } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
 import type { Held } from '../store/dialect/held.ts'
 import { notice } from '../store/dialect/notices.ts'
@@ -12,12 +12,17 @@ import * as entries from '../store/queue-entries.ts'
 import { hurryEntry } from '../store/queued-deliveries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 import { dueAgainAt, nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
-import { createFairTurns, type FairTurns } from './fair-turns.ts'
-import { afterCutOff, type Beginning, holdOn, isAnothers, lease, type Membership } from './lease.ts'
-import { attemptsMade, type Kind, kinds, type Leased, LeaseLost, type Turns } from './leased.ts'
-import type { Allowance } from './pace.ts'
-import { createPodTurns } from './pod-turns.ts'
-import { noteShowing, postpone, probeNow, type Showing } from './standing.ts'
+import {
+  DestinationMemory,
+  noteShowing,
+  postpone,
+  releaseThoseThatSaid,
+  type Showing,
+  tryNow,
+} from './destination-health.ts'
+import { FastOrder } from './fast-order.ts'
+import { afterCutOff, attemptsMade, type Kind, type Leased, LeaseLost, type Membership } from './lease.ts'
+import { createScheduler, type Scheduler, type SchedulerOptions } from './scheduler.ts'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
 export interface Work {
@@ -41,45 +46,43 @@ export interface Queue {
   /** What `put` inserts, for who inserts it himself, and gives notice of it. */
   entryOf(work: Work): QueueEntryRow
   put(db: WriteDb, work: readonly Work[]): Promise<void>
+  /** Claims what may begin of a kind: lib/queue/scheduler.ts. */
+  scheduler(options: SchedulerOptions): Scheduler
   /**
-   * Leases what is due, at most `limit` and for no destination more than it has room for, the longest due first. What
-   * a destination has no room for is parked until it has.
+   * Notes what an attempt has shown of its destination, and what was said.
+   * @param startedAt when the attempt began; now unless given
+   * @returns when the destination is tried next, if it fails
    */
-  claim(
-    kind: Kind,
-    options: {
-      limit: number
-      room: (destination: string) => number
-      /** What this process is carrying already: its lease is renewed, should it look due. */
-      underWay?: ReadonlySet<string>
-    },
-  ): Promise<Leased[]>
-  /** The turns of deliveries, which claim by other rules: lib/queue/fair-turns.ts. */
-  fairTurns(options: { concurrency: number; allowanceOf: (destination: string) => Allowance }): FairTurns
-  /** Turns of pods, for what all of them may have due at the same time: lib/queue/pod-turns.ts. */
-  podTurns(kind: Kind, concurrency: number): Turns
-  /** Notes what an attempt has shown of its destination, and what was said. */
-  /** @param startedAt when the attempt began; now unless given */
-  note(db: WriteDb, destination: string, showing: Showing, said: string, startedAt?: Date): Promise<void>
-  /** Probes the destinations whose last failure was this, because what it says is over. */
-  probeThoseThatSaid(said: string): Promise<void>
-  /** Nothing for the destination could be tried, and nothing can for so many milliseconds; what was said of it. */
-  postpone(db: WriteDb, destination: string, forMs: number, said: string): Promise<void>
+  note(
+    db: WriteDb,
+    destination: string,
+    showing: Showing,
+    said: string,
+    startedAt?: Date,
+  ): Promise<string | undefined>
+  /** Has the destinations whose last failure was this tried now, because what it says is over. */
+  releaseThoseThatSaid(said: string): Promise<void>
+  /** Nothing for the destination could be tried, and nothing can for so many milliseconds; returns until when. */
+  postpone(db: WriteDb, destination: string, forMs: number, said: string): Promise<string>
   /** It is over, well or badly. */
   done(db: WriteDb, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
   drop(db: WriteDb, subjectId: string): Promise<void>
-  /** It is to be tried again after so long, or by the schedule of its kind, within these bounds, and given up at its `expiresAt`; gives when. */
-  later(db: WriteDb, entry: Leased, after?: number | WaitBounds): Promise<string>
+  /**
+   * It is to be tried again after so long, or by the schedule of its kind, within these bounds, and given up at its `expiresAt`.
+   * @param notBefore when its destination is tried next, if that fails
+   * @returns when it is due
+   */
+  later(db: WriteDb, entry: Leased, after?: number | WaitBounds, notBefore?: string): Promise<string>
   /** Whatever time it is due, it is not to be done until it is released; gives false for one that is under way. */
   hold(db: WriteDb, subjectId: string): Promise<boolean>
   /** The same for one that was claimed and not tried: the lease ends, and no attempt is counted. */
   holdLeased(db: WriteDb, entry: Leased): Promise<void>
-  /** It was claimed and not tried: it is due as before, and no attempt is counted. */
-  giveBack(db: WriteDb, entry: Leased): Promise<void>
+  /** It was claimed and not tried: no attempt is counted, and it is due as before, or after so long in the slow lane. */
+  giveBack(db: WriteDb, entry: Leased, afterMs?: number): Promise<void>
   /** This process broke it off itself, because it stops: what the attempt would have shown is not known, as after a crash. */
   cutOff(db: WriteDb, entry: Leased): Promise<void>
-  /** What waits is due now, and its destination is tried now even if it fails: one attempt, and all else if that goes well. */
+  /** What waits is due now, and its destination is tried now even if it fails. */
   hurry(db: WriteDb, entry: Leased): Promise<void>
   /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
   release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
@@ -100,10 +103,7 @@ export interface Queue {
   stop(): void
   /** The attempt met a fault of our own; it is tried again by the schedule. */
   retry(entry: Leased): Promise<void>
-  /**
-   * Frees what processes held or had parked that have ended: those of before of this node, and of nodes that are gone. Gives how many
-   * they held.
-   */
+  /** Frees what processes held that have ended: earlier ones of this node, and of nodes that are gone. Returns how many entries. */
   recover(): Promise<number>
   /** Whether this process may claim anything just now. */
   mayClaim(): boolean
@@ -124,87 +124,69 @@ export interface QueueParts {
 
 export function createQueue({ store, clock, ids, members, random, waits = {} }: QueueParts): Queue {
   const stopping = new AbortController()
-  /** The destinations of each kind that have something parked. */
-  const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
+  const memory = new DestinationMemory()
+  const order = new FastOrder()
 
   const waitMs = (entry: Leased, bounds: WaitBounds) =>
     nextAttemptAfterMs(attemptsMade(entry), random(), waits[entry.kind as Kind], bounds)
 
+  /** Whether the destinations of its kind are known to answer. Those of webhooks and drafts count as known. */
+  const isKnown = (kind: string, destination: string) =>
+    kind !== 'delivery' || memory.isKnown(memory.groupOf(destination)) ? 1 : 0
+
   function entryOf(work: Work): QueueEntryRow {
     const now = clock.now().toISOString()
-    const { kind, subjectId, destination, podId = '-', inboxId = '-', dueAt = now, expiresAt } = work
+    const { kind, subjectId, podId = '-', inboxId = '-', dueAt = now, expiresAt } = work
+    const destination = kind === 'delivery' ? memory.groupOf(work.destination) : work.destination
+    const whose = { podId, inboxId, isKnown: isKnown(kind, destination) }
+    const isNow = dueAt <= now
     return {
       id: ids.next(),
       kind,
       subjectId,
       destination,
-      state: 'ready',
+      lane: isNow ? 'fast' : 'slow',
+      ...whose,
+      turn: isNow ? order.next(whose) : 0,
       dueAt,
       expiresAt,
       attempts: 0,
       leasedBy: null,
       leasedUntil: null,
       createdAt: now,
-      podId,
-      inboxId,
       cutOffs: 0,
     }
   }
 
-  async function later(db: WriteDb, entry: Leased, after: number | WaitBounds = {}): Promise<string> {
+  /** Ends a lease, and has the entry wait. */
+  async function giveTo(db: WriteDb, entry: Leased, next: Partial<Leased>): Promise<void> {
+    const { kind, destination } = entry
+    const returned = { ...entry, lane: 'slow', isKnown: isKnown(kind, destination), ...next }
+    if (!(await entries.returnLeasedEntry(db, entry, returned))) throw new LeaseLost()
+  }
+
+  async function later(
+    db: WriteDb,
+    entry: Leased,
+    after: number | WaitBounds = {},
+    notBefore = '',
+  ): Promise<string> {
     const afterMs = typeof after === 'number' ? after : waitMs(entry, after)
-    const dueAt = dueAgainAt(entry, clock.now(), afterMs)
-    if (!(await entries.returnLeasedEntry(db, entry, { ...entry, dueAt }))) throw new LeaseLost()
+    const atMs = Math.max(clock.now().getTime() + afterMs, Date.parse(notBefore) || 0)
+    const dueAt = dueAgainAt(entry, clock.now(), atMs - clock.now().getTime())
+    await giveTo(db, entry, { dueAt })
     return dueAt
   }
 
-  async function giveBack(db: WriteDb, entry: Leased): Promise<void> {
+  async function giveBack(db: WriteDb, entry: Leased, afterMs?: number): Promise<void> {
     const attempts = entry.attempts - 1
-    const dueAt = attempts === 0 ? entry.createdAt : clock.now().toISOString()
-    const next = { ...entry, attempts, dueAt }
-    if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
-  }
-
-  /** Looks through at most `wanted.limit` entries that are due, leases those that there is room for and parks the others. */
-  async function lookOnce(
-    db: WriteDb,
-    wanted: entries.Wanted,
-    freed: readonly string[],
-    { room, underWay }: { room: (destination: string) => number; underWay: ReadonlySet<string> },
-    now: Date,
-  ) {
-    const beginning: Beginning[] = []
-    const by = { node: members.holder, now }
-    const emptied = new Set<string>()
-    const filled = new Map<string, string[]>()
-    const taken = new Map<string, number>()
-    // What was parked comes first, because it has been due for longer.
-    for (const destination of freed) {
-      // Less than none, where attempts have begun there since it was asked first: PostgreSQL refuses such a limit, and SQLite has none then.
-      const places = Math.max(0, room(destination))
-      const moved = await entries.unparkEntries(db, { kind: wanted.kind, destination, limit: places })
-      if (moved < places) emptied.add(destination)
+    if (afterMs !== undefined) {
+      const dueAt = dueAgainAt(entry, clock.now(), afterMs)
+      return giveTo(db, entry, { attempts, dueAt })
     }
-    for (const entry of await entries.findDueEntries(db, store.dialect, wanted)) {
-      const { id, destination } = entry
-      if (underWay.has(id) || isAnothers(entry, members)) {
-        await holdOn(db, entry, by)
-        continue
-      }
-      const count = taken.get(destination) ?? 0
-      if (count >= room(destination)) {
-        const ids = filled.get(destination)
-        if (ids) ids.push(id)
-        else filled.set(destination, [id])
-        continue
-      }
-      taken.set(destination, count + 1)
-      beginning.push({ entry, destination })
-    }
-    for (const [destination, ids] of filled)
-      await entries.setAsideEntries(db, ids, { state: 'parked', destination })
-    const leased = await lease(db, beginning, by)
-    return { leased, emptied, filled }
+    const isFirst = attempts === 0
+    const dueAt = isFirst ? entry.createdAt : clock.now().toISOString()
+    await giveTo(db, entry, { attempts, dueAt, lane: isFirst ? 'fast' : 'slow' })
   }
 
   return {
@@ -213,23 +195,6 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     async put(db, work) {
       await entries.insertQueueEntries(db, work.map(entryOf))
       for (const { kind } of work) notice(db, 'queue', kind)
-    },
-
-    async claim(kind, { limit, room, underWay = new Set() }) {
-      const ofKind = parked.get(kind)!
-      for (;;) {
-        const now = clock.now()
-        const wanted = { kind, now: now.toISOString(), limit }
-        const freed = [...ofKind].filter(destination => room(destination) > 0).slice(0, limits.sweepRows)
-        // Looked up on the reader first: a queue with nothing due costs no write.
-        if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
-        // No fsync: a lease that is lost with the power is one that nobody holds any more.
-        const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, { room, underWay }, now))
-        for (const destination of look.emptied) ofKind.delete(destination)
-        for (const destination of look.filled.keys()) ofKind.add(destination)
-        // All that was found had to be parked; more may be due behind it.
-        if (look.leased.length > 0 || look.filled.size === 0) return look.leased
-      }
     },
 
     async done(db, entry) {
@@ -242,24 +207,18 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
 
     giveBack,
 
-    async cutOff(db, entry) {
-      const next = afterCutOff(entry, clock.now())
-      if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
-    },
+    cutOff: (db, entry) => giveTo(db, entry, afterCutOff(entry, clock.now())),
 
-    fairTurns: options => createFairTurns({ store, clock, members, ...options }),
-
-    podTurns: (kind, concurrency) => createPodTurns({ store, clock, members, kind, concurrency }),
+    scheduler: options => createScheduler({ store, clock, members, memory, order }, options),
 
     note: (db, destination, showing, said, startedAt) =>
       noteShowing(db, { clock, random }, destination, showing, said, startedAt),
 
-    async probeThoseThatSaid(said) {
-      if (!(await isAnyFailingFor(store.read, said))) return
-      await store.write(async db => {
-        if (await hurryDestinationsThatSaid(db, said, clock.now().toISOString()))
-          notice(db, 'queue', 'delivery')
-      })
+    async releaseThoseThatSaid(said) {
+      const release = () => store.write(db => releaseThoseThatSaid(db, clock, said))
+      if ((await listDestinationsThatSaid(store.read, said, 1)).length === 0) return
+      while ((await release()) === limits.destinationsReleased);
+      await store.write(async db => notice(db, 'queue', 'delivery'))
     },
 
     postpone: (db, destination, forMs, said) => postpone(db, clock, destination, forMs, said),
@@ -273,7 +232,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
 
     async hurry(db, { id, kind, destination }) {
       await hurryEntry(db, id, clock.now().toISOString())
-      await probeNow(db, clock, destination)
+      await tryNow(db, clock, destination)
       notice(db, 'queue', kind)
     },
 
@@ -310,12 +269,6 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     },
 
     async recover() {
-      for (const kind of kinds) {
-        // What is parked of deliveries is found by its destination.
-        if (kind === 'delivery') continue
-        // They are many, and nobody waits for them to be moved: those that there is room for are, at each claim.
-        for (const one of await entries.listParkedDestinations(store.read, kind)) parked.get(kind)!.add(one)
-      }
       const over = (await entries.listHolders(store.read)).filter(members.isOver)
       let freed = 0
       for (const holder of over) {

@@ -2,18 +2,16 @@ import { setTimeout as rest } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { DatabaseDamaged } from '../base/storage-fault.ts'
-import { type Kind, type Leased, LeaseLost, type Turns } from './leased.ts'
+import { type Kind, type Leased, LeaseLost } from './lease.ts'
 import type { Queue } from './queue.ts'
+import type { Scheduler } from './scheduler.ts'
 
 export interface RunnerParts {
   readonly queue: Queue
   readonly kind: Kind
-  readonly turns: Turns
-  /**
-   * Does the work and ends the lease. What it throws is a bug; the entry is tried again by its schedule.
-   * @param freed to be called when others may have its place before that
-   */
-  readonly perform: (entry: Leased, freed: () => void) => Promise<void>
+  readonly scheduler: Pick<Scheduler, 'claim' | 'end'>
+  /** Does the work and ends the lease. What it throws is a bug; the entry is tried again by its schedule. */
+  readonly perform: (entry: Leased) => Promise<void>
   readonly log: Log
 }
 
@@ -25,7 +23,7 @@ export interface Runner {
 
 /** Takes what may begin and has it performed. */
 export function createRunner(parts: RunnerParts): Runner {
-  const { queue, kind, turns, perform, log } = parts
+  const { queue, kind, scheduler, perform, log } = parts
   const underWay = new Map<string, Promise<void>>()
   /** Of these, those whose lease was taken for lost. */
   const lost = new Set<string>()
@@ -75,14 +73,14 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   async function claimSome(): Promise<number> {
-    const claimed = await turns.claim()
+    const claimed = await scheduler.claim()
     for (const entry of claimed) begin(entry)
     return claimed.length
   }
 
   function begin(entry: Leased): void {
     const work = performGuarded(entry)
-      .then(() => turns.end(entry))
+      .then(() => scheduler.end(entry))
       .catch(error => tell({ err: error, kind }, 'queue entry was not ended'))
       .finally(() => {
         underWay.delete(entry.id)
@@ -96,7 +94,7 @@ export function createRunner(parts: RunnerParts): Runner {
   async function performGuarded(entry: Leased): Promise<void> {
     const names = { kind, subjectId: entry.subjectId }
     try {
-      await perform(entry, wake)
+      await perform(entry)
     } catch (error) {
       // For a moment this process was not sure of it: another has it by now, or it still stands in our name.
       if (error instanceof LeaseLost) {

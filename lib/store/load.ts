@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { Db } from './dialect/dialect.ts'
 
-/** Where an entry of the queue stands: due, or later (also while it is under way), or set aside. */
-export const waitingStates = ['due', 'later', 'unproven', 'parked', 'held'] as const
+/** Where an entry of the queue stands: due, later (also while it is under way), or held. */
+export const waitingStates = ['due', 'later', 'held'] as const
 export type WaitingState = (typeof waitingStates)[number]
 
 /** How many entries of a kind stand so, counted up to `most`: by the index, and never more of it. */
@@ -12,13 +12,13 @@ export async function countWaiting(
   most: number,
 ): Promise<number> {
   const { kind, state, now } = of
-  const isReady = state === 'due' || state === 'later'
+  const isHeld = state === 'held'
   const some = db
     .selectFrom('queueEntry')
     .select('id')
     .where('kind', '=', kind)
-    .where('state', '=', isReady ? 'ready' : state)
-    .$if(isReady, query => query.where('dueAt', state === 'due' ? '<=' : '>', now))
+    .where('lane', 'in', isHeld ? ['held'] : ['fast', 'slow'])
+    .$if(!isHeld, query => query.where('dueAt', state === 'due' ? '<=' : '>', now))
     .limit(most)
   const { count } = await db
     .selectFrom(some.as('some'))
@@ -29,16 +29,18 @@ export async function countWaiting(
 
 /** Since when the entry of a kind that is due longest is due; undefined where none is. */
 export async function findLongestDue(db: Db, kind: string, now: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('queueEntry')
-    .select('dueAt')
-    .where('kind', '=', kind)
-    .where('state', '=', 'ready')
-    .where('dueAt', '<=', now)
-    .orderBy('dueAt')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.dueAt
+  const firstIn = (lane: string) =>
+    db
+      .selectFrom('queueEntry')
+      .select('dueAt')
+      .where('kind', '=', kind)
+      .where('lane', '=', lane)
+      .where('dueAt', '<=', now)
+      .orderBy('dueAt')
+      .limit(1)
+      .executeTakeFirst()
+  const found = await Promise.all(['fast', 'slow'].map(firstIn))
+  return found.flatMap(row => row?.dueAt ?? []).sort()[0]
 }
 
 /** When the oldest entry of the queue was put there: ids are in the order of time. */

@@ -1,62 +1,35 @@
-import { sql } from 'kysely'
-import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
+import { type ExpressionBuilder, sql } from 'kysely'
+import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
-import { keptChange, keptChangeOf, type Values } from './dialect/kept.ts'
-import type { QueueEntryRow } from './tables.ts'
+import { keptChange, keptReturningRowsOf, type Values } from './dialect/kept.ts'
+import type { QueueEntryRow, Tables } from './tables.ts'
 
 export async function insertQueueEntries(db: WriteDb, rows: readonly QueueEntryRow[]): Promise<void> {
   await insertRows(db, 'queueEntry', rows)
 }
 
-/** What a claim looks for. */
-export interface Wanted {
-  readonly kind: string
-  readonly now: string
-  readonly limit: number
-}
-
-/** A leased entry is due again when its lease ends, so `dueAt` alone decides and the index skips what is deferred. */
-function dueEntries(db: Db, { kind, now, limit }: Wanted) {
-  return db
-    .selectFrom('queueEntry')
-    .where('kind', '=', kind)
-    .where('state', '=', 'ready')
-    .where('dueAt', '<=', now)
-    .orderBy('dueAt')
-    .orderBy('id')
-    .limit(limit)
-}
-
-export async function hasDueEntry(db: Db, wanted: Wanted): Promise<boolean> {
-  const row = await dueEntries(db, { ...wanted, limit: 1 })
-    .select('id')
-    .executeTakeFirst()
-  return row !== undefined
-}
-
-/** The entries that are due, the longest due first. */
-export async function findDueEntries(db: Db, dialect: DialectName, wanted: Wanted): Promise<QueueEntryRow[]> {
-  const due = dueEntries(db, wanted).selectAll()
-  // On PostgreSQL other nodes claim at the same time; on SQLite a write is alone.
-  return (dialect === 'postgres' ? due.forUpdate().skipLocked() : due).execute()
-}
-
 /** What a lease makes of entries: they are due again when it ends. */
 export interface LeaseTaken extends Values {
-  readonly destination: string
+  readonly now: string
   readonly leasedBy: string
   readonly leasedUntil: string
 }
 
-/** Leases entries for an attempt at one destination. Each has one attempt more, and one cut off more where it was leased before. */
-export async function leaseEntries(db: WriteDb, ids: readonly string[], taken: LeaseTaken): Promise<void> {
-  await leaseByIds(db, taken, ids)
+/**
+ * Leases those of the entries that are still due, which another process may have claimed meanwhile; returns their ids. Each has one
+ * attempt more, and one cut off more if it was leased before.
+ */
+export async function leaseEntries(
+  db: WriteDb,
+  ids: readonly string[],
+  taken: LeaseTaken,
+): Promise<Set<string>> {
+  return new Set((await leaseByIds(db, taken, ids)).map(({ id }) => id))
 }
-const leaseByIds = keptChangeOf((db, { destination, leasedBy, leasedUntil }: LeaseTaken, ids = []) =>
+const leaseByIds = keptReturningRowsOf((db, { now, leasedBy, leasedUntil }: LeaseTaken, ids = []) =>
   db
     .updateTable('queueEntry')
     .set(eb => ({
-      destination,
       leasedBy,
       leasedUntil,
       dueAt: leasedUntil,
@@ -66,69 +39,96 @@ const leaseByIds = keptChangeOf((db, { destination, leasedBy, leasedUntil }: Lea
         '+',
         eb.case().when('leasedBy', 'is', null).then(sql.lit(0)).else(sql.lit(1)).end(),
       ),
-      state: 'ready',
+      lane: 'slow',
     }))
-    .where('id', 'in', ids),
+    .where('id', 'in', ids)
+    .where('dueAt', '<=', now)
+    .where('lane', '<>', 'held')
+    .returning('id'),
 )
 
-/** Why an entry that is due is out of the way, and where it waits. */
-export interface SetAside extends Values {
-  readonly state: 'parked' | 'unproven'
+/** A destination of mail, and how many of its entries one statement changes: one write must not take long. */
+interface Some {
   readonly destination: string
+  readonly limit: number
 }
 
 /**
- * Takes entries that are due out of the way: parked, because their destination has as much under way as it may, or unproven,
- * because all places of destinations that have not proven to answer are taken.
+ * Makes what waits for a destination due at `until`, or when it is given up if that is sooner, in the slow lane; returns how many entries.
+ * These are the entries that are due earlier, and those that are due at `before`.
  */
-export async function setAsideEntries(db: WriteDb, ids: readonly string[], aside: SetAside): Promise<void> {
-  await setAsideByIds(db, aside, ids)
+export async function deferEntriesTo(
+  db: WriteDb,
+  { destination, until, before, limit }: Some & { readonly until: string; readonly before: string },
+): Promise<number> {
+  return deferTo(db, { destination, until, before, limit })
 }
-const setAsideByIds = keptChangeOf((db, { state, destination }: SetAside, ids = []) =>
-  db.updateTable('queueEntry').set({ state, destination }).where('id', 'in', ids),
+type Deferred = Values & Some & { readonly until: string; readonly before: string }
+const deferTo = keptChange((db, { destination, until, before, limit }: Deferred) =>
+  db
+    .updateTable('queueEntry')
+    .set(eb => ({
+      dueAt: eb.case().when('expiresAt', '<', until).then(eb.ref('expiresAt')).else(until).end(),
+      lane: 'slow',
+      isKnown: 0,
+    }))
+    .where('id', 'in', eb =>
+      waitingFor(eb, destination)
+        .where(on => on.or([on('dueAt', '<', until), on('dueAt', '=', before), on('lane', '=', 'fast')]))
+        .where('dueAt', '<>', until)
+        .whereRef('dueAt', '<', 'expiresAt')
+        .limit(limit),
+    ),
 )
 
-/** The parked entries of a destination that have been due for longest, at most `limit`, can be claimed again; gives how many. */
-export async function unparkEntries(
+/** Makes what waits for a destination until `at` due now, first attempts in the fast lane; returns how many entries. */
+export async function releaseEntriesTo(
   db: WriteDb,
-  { kind, destination, limit }: { kind: string; destination: string; limit: number },
+  { destination, at, now, limit }: Some & { readonly at: string; readonly now: string },
 ): Promise<number> {
-  const longest = db
+  return releaseTo(db, { destination, at, now, limit })
+}
+const releaseTo = keptChange(
+  (db, { destination, at, now, limit }: Values & Some & { at: string; now: string }) =>
+    db
+      .updateTable('queueEntry')
+      .set(eb => ({
+        dueAt: now,
+        lane: eb.case().when('attempts', '=', 0).then('fast').else('slow').end(),
+        isKnown: 1,
+      }))
+      .where('id', 'in', eb => waitingFor(eb, destination).where('dueAt', '=', at).limit(limit)),
+)
+
+function waitingFor(eb: ExpressionBuilder<Tables, 'queueEntry'>, destination: string) {
+  return eb
     .selectFrom('queueEntry')
     .select('id')
-    .where('kind', '=', kind)
+    .where('kind', '=', sql.lit('delivery'))
     .where('destination', '=', destination)
-    .where('state', '=', 'parked')
-    .orderBy('dueAt')
-    .orderBy('id')
-    .limit(limit)
-  const done = await db
-    .updateTable('queueEntry')
-    .set({ state: 'ready' })
-    .where('id', 'in', longest)
-    .executeTakeFirst()
-  return Number(done.numUpdatedRows)
+    .where('lane', '<>', sql.lit('held'))
+    .where('leasedBy', 'is', null)
 }
 
-/** The destinations that have entries of this kind parked. */
-export async function listParkedDestinations(db: Db, kind: string): Promise<string[]> {
-  // From one name to the next: to ask for those that differ reads all entries.
-  const { rows } = await sql<{ name: string }>`
-    with recursive "some" (name) as (
-      select min("destination") from "queueEntry" where "kind" = ${kind} and "state" = 'parked'
-      union all
-      select (select min("destination") from "queueEntry" where "kind" = ${kind} and "state" = 'parked' and "destination" > name)
-      from "some" where name is not null
-    )
-    select name from "some" where name is not null`.execute(db)
-  return rows.map(({ name }) => name)
+/** Notes that what waits for a domain goes to a group of mail servers. */
+export async function renameDestination(
+  db: WriteDb,
+  { from, destination, limit }: Some & { readonly from: string },
+): Promise<number> {
+  return rename(db, { from, destination, limit })
 }
+const rename = keptChange((db, { from, destination, limit }: Values & Some & { from: string }) =>
+  db
+    .updateTable('queueEntry')
+    .set({ destination })
+    .where('id', 'in', eb => waitingFor(eb, from).limit(limit)),
+)
 
 /** Takes an entry that nobody has leased out of the queue until it is released; gives whether there is one. */
 export async function holdEntry(db: WriteDb, subjectId: string): Promise<boolean> {
   const done = await db
     .updateTable('queueEntry')
-    .set({ state: 'held' })
+    .set({ lane: 'held' })
     .where('subjectId', '=', subjectId)
     .where('leasedBy', 'is', null)
     .executeTakeFirst()
@@ -144,12 +144,12 @@ export async function releaseEntry(
   const row = await db
     .updateTable('queueEntry')
     .set(eb => ({
-      state: 'ready',
+      lane: eb.case().when('attempts', '=', 0).then('fast').else('slow').end(),
       expiresAt,
       dueAt: eb.case().when('dueAt', '>', expiresAt).then(expiresAt).else(eb.ref('dueAt')).end(),
     }))
     .where('subjectId', '=', subjectId)
-    .where('state', '=', 'held')
+    .where('lane', '=', 'held')
     .returning('dueAt')
     .executeTakeFirst()
   return row?.dueAt
@@ -175,32 +175,40 @@ const deleteLeased = keptChange((db, { id, leasedBy, attempts }: Lease) =>
 )
 
 /** How an entry goes on when its lease ends. */
-export type Returned = Pick<QueueEntryRow, 'destination' | 'dueAt' | 'attempts' | 'cutOffs'>
+export type Returned = Pick<
+  QueueEntryRow,
+  'destination' | 'lane' | 'isKnown' | 'dueAt' | 'attempts' | 'cutOffs'
+>
 
 /** The entry is to be tried again. Gives false, and does nothing, when the lease is another's by now. */
 export async function returnLeasedEntry(
   db: WriteDb,
   { id, leasedBy, attempts }: Lease,
-  { destination, dueAt, attempts: attemptsNow, cutOffs }: Returned,
+  { destination, lane, isKnown, dueAt, attempts: attemptsNow, cutOffs }: Returned,
 ): Promise<boolean> {
-  const given = { id, leasedBy, attempts, destination, dueAt, attemptsNow, cutOffs }
+  const given = { id, leasedBy, attempts, destination, lane, isKnown, dueAt, attemptsNow, cutOffs }
   return (await returnLeased(db, given)) > 0
 }
-interface Returning extends Lease {
-  readonly destination: string
-  readonly dueAt: string
-  readonly attemptsNow: number
-  readonly cutOffs: number
-}
-const returnLeased = keptChange(
-  (db, { id, leasedBy, attempts, destination, dueAt, attemptsNow, cutOffs }: Returning & Values) =>
-    db
-      .updateTable('queueEntry')
-      .set({ destination, dueAt, attempts: attemptsNow, cutOffs, leasedBy: null, leasedUntil: null })
-      .where('id', '=', id)
-      .where('leasedBy', '=', leasedBy)
-      .where('attempts', '=', attempts),
-)
+type Returning = Lease & Returned & { readonly attemptsNow: number }
+const returnLeased = keptChange((db, given: Returning & Values) => {
+  // Each value by its name: what is given has no others to spread.
+  const { id, leasedBy, attempts, destination, lane, isKnown, dueAt, attemptsNow, cutOffs } = given
+  return db
+    .updateTable('queueEntry')
+    .set({
+      destination,
+      lane,
+      isKnown,
+      dueAt,
+      attempts: attemptsNow,
+      cutOffs,
+      leasedBy: null,
+      leasedUntil: null,
+    })
+    .where('id', '=', id)
+    .where('leasedBy', '=', leasedBy)
+    .where('attempts', '=', attempts)
+})
 
 /** A lease goes on until then. */
 export async function renewLease(
@@ -248,7 +256,7 @@ export async function countQueueEntries(db: Db): Promise<{ all: number; leased: 
     .select(eb => [
       eb.fn.countAll<number>().as('all'),
       eb.fn.count<number>('leasedBy').as('leased'),
-      eb.fn.count<number>(eb.case().when('state', '=', 'held').then(1).end()).as('held'),
+      eb.fn.count<number>(eb.case().when('lane', '=', 'held').then(1).end()).as('held'),
     ])
     .where('kind', '=', 'delivery')
     .executeTakeFirstOrThrow()

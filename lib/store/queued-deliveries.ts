@@ -10,8 +10,6 @@ export type QueuedDelivery = QueueEntryRow & {
   replyCode: number | null
   replyText: string | null
   heldBy: string | null
-  /** When its destination is probed, if that fails. */
-  probeAt: string | null
 }
 
 /** Which deliveries an operator means: all for which everything that is given is so. */
@@ -42,10 +40,10 @@ function queued(db: Db, filter: QueueFilter): Queued {
   if (podId !== undefined) rows = rows.where('queueEntry.podId', '=', podId)
   if (before !== undefined) rows = rows.where('queueEntry.createdAt', '<', before)
   if (domain !== undefined) rows = rows.where('delivery.recipient', 'like', `%@${domain.replaceAll('_', '')}`)
-  if (state === 'held') rows = rows.where('queueEntry.state', '=', 'held')
+  if (state === 'held') rows = rows.where('queueEntry.lane', '=', 'held')
   if (state === 'under way') rows = rows.where('queueEntry.leasedBy', 'is not', null)
   if (state === 'waiting')
-    rows = rows.where('queueEntry.leasedBy', 'is', null).where('queueEntry.state', '<>', 'held')
+    rows = rows.where('queueEntry.leasedBy', 'is', null).where('queueEntry.lane', '<>', 'held')
   if (ids !== undefined)
     rows = rows.where(eb => eb.or([eb('delivery.id', 'in', ids), eb('delivery.messageId', 'in', ids)]))
   return rows
@@ -79,9 +77,7 @@ export async function listQueuedAfter(
 
 function shown(rows: Queued) {
   return rows
-    .leftJoin('destination', 'destination.name', 'queueEntry.destination')
     .selectAll('queueEntry')
-    .select('destination.probeAt')
     .select(['delivery.messageId', 'delivery.recipient', 'delivery.replyCode', 'delivery.replyText'])
     .select('delivery.heldBy')
 }
@@ -103,5 +99,5 @@ const hurry = keptChange((db, { id, dueAt }: { id: string; dueAt: string }) =>
     .set({ dueAt })
     .where('id', '=', id)
     .where('leasedBy', 'is', null)
-    .where('state', '<>', 'held'),
+    .where('lane', '<>', 'held'),
 )

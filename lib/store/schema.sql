@@ -349,18 +349,20 @@ create table "attempt" (
 create index "attempt_delivery" on "attempt" ("deliveryId", "id");
 
 -- What is to be done and when: `subjectId` is the delivery (kind "delivery"), the draft or the webhookDelivery (kind
--- "webhook"), `destination` what concurrency is counted by: of a delivery the domain, and the group of its mail servers
--- as soon as that is known. `podId` and `inboxId` are whose places a delivery takes ('-': nobody's). The claim counts the
--- attempt and moves `dueAt` beyond the lease before the network is touched, so a crash can't hammer a peer; only the holder
--- of the lease (`leasedBy` with `attempts`) may finish. `cutOffs`: how many of the attempts a crash ended. state: ready;
--- unproven: it waits for one of the places of destinations that have not proven to answer; parked: its destination has as
--- much under way as it may, so a claim never looks past it; held, because its inbox is suspended.
+-- "webhook"). `destination` is what concurrency is counted by: of a delivery the domain, and the group of its mail servers
+-- as soon as that is known; of a draft its inbox; of a webhook its URL. `podId` and `inboxId`: whose it is ('-': nobody's).
+-- The claim counts the attempt and moves `dueAt` beyond the lease before the network is touched, so a crash can't hammer a
+-- peer; only the holder of the lease (`leasedBy` with `attempts`) may finish. `cutOffs`: how many of the attempts a crash ended.
+-- lane: fast (a first attempt), slow (everything else) or held (not claimed until it is released). isKnown: whether its
+-- destination had answered when the row was written; others get a part of each lane. `turn` orders the fast lane in a pod.
 create table "queueEntry" (
   "id" text primary key,
   "kind" text not null,
   "subjectId" text not null,
   "destination" text not null,
-  "state" text not null,
+  "lane" text not null,
+  "isKnown" integer not null,
+  "turn" integer not null,
   "dueAt" text not null,
   "expiresAt" text not null,
   "attempts" integer not null,
@@ -371,32 +373,25 @@ create table "queueEntry" (
   "inboxId" text not null default '-',
   "cutOffs" integer not null default 0
 );
-create index "queueEntry_due" on "queueEntry" ("kind", "state", "dueAt", "id");
-create index "queueEntry_parked" on "queueEntry" ("kind", "destination", "dueAt", "id") where "state" = 'parked';
+create index "queueEntry_due" on "queueEntry" ("kind", "lane", "dueAt", "id");
+create index "queueEntry_fast" on "queueEntry" ("kind", "isKnown", "podId", "turn", "id") where "lane" = 'fast';
+create index "queueEntry_slow" on "queueEntry" ("kind", "isKnown", "podId", "dueAt", "id") where "lane" = 'slow';
+create index "queueEntry_destination" on "queueEntry" ("destination", "dueAt") where "kind" = 'delivery';
 create index "queueEntry_subject" on "queueEntry" ("subjectId");
 create index "queueEntry_leased" on "queueEntry" ("leasedBy") where "leasedBy" is not null;
--- First attempts, by whose they are; attempts that are repeated, by time and by whose they are.
-create index "queueEntry_first" on "queueEntry" ("kind", "state", "podId", "inboxId", "dueAt", "id") where "attempts" = 0;
-create index "queueEntry_again" on "queueEntry" ("kind", "state", "dueAt", "id") where "attempts" > 0;
-create index "queueEntry_againOfPod" on "queueEntry" ("kind", "state", "podId", "dueAt", "id") where "attempts" > 0;
-create index "queueEntry_parkedAgain" on "queueEntry" ("kind", "destination", "podId", "dueAt", "id") where "state" = 'parked' and "attempts" > 0;
-create index "queueEntry_parkedFirst" on "queueEntry" ("kind", "destination", "podId", "inboxId", "dueAt", "id") where "state" = 'parked' and "attempts" = 0;
-create index "queueEntry_parkedExpiry" on "queueEntry" ("kind", "expiresAt", "id") where "state" = 'parked';
 
--- The standing of a destination of mail (a domain, or a group of mail servers), while it fails or has parked entries. `failures`:
--- in a row, `failingSince` the first of them, `lastFailure` what was seen at the last. isFailing: they are so many that it
--- gets one attempt at a time, none before `probeAt`. `lookAt`: when it is looked whether its parked entries may begin; null without any.
+-- A destination of mail (a domain, or a group of mail servers) that fails, or could not be tried: it gets one attempt at a time,
+-- none before `retryAt`, which is the due time of its entries. `failures`: in a row, `failingSince` the first of them,
+-- `lastFailure` what was seen at the last.
 create table "destination" (
   "name" text primary key,
   "failures" integer not null,
-  "isFailing" integer not null,
-  "failingSince" text,
-  "lastFailure" text,
-  "probeAt" text,
-  "lookAt" text,
+  "failingSince" text not null,
+  "lastFailure" text not null,
+  "retryAt" text not null,
   "updatedAt" text not null
 );
-create index "destination_lookAt" on "destination" ("isFailing", "lookAt") where "lookAt" is not null;
+create index "destination_lastFailure" on "destination" ("lastFailure");
 create index "destination_updatedAt" on "destination" ("updatedAt");
 
 -- What happened, in order of id, written in the transaction of what it tells. `payload` is JSON.

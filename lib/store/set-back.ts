@@ -12,8 +12,7 @@ interface Waiting {
 
 export const waitingColumns: readonly Waiting[] = [
   { table: 'queueEntry', key: 'id', column: 'dueAt', of: `"leasedBy" is null and "kind" <> 'draft'` },
-  { table: 'destination', key: 'name', column: 'probeAt' },
-  { table: 'destination', key: 'name', column: 'lookAt' },
+  { table: 'destination', key: 'name', column: 'retryAt' },
   { table: 'domain', key: 'id', column: 'nextCheckAt' },
 ]
 

@@ -255,7 +255,10 @@ export interface QueueEntryRow {
   kind: string
   subjectId: string
   destination: string
-  state: string
+  /** 'fast', 'slow' or 'held'. */
+  lane: string
+  isKnown: number
+  turn: number
   dueAt: string
   expiresAt: string
   attempts: number
@@ -270,11 +273,9 @@ export interface QueueEntryRow {
 export interface DestinationRow {
   name: string
   failures: number
-  isFailing: number
-  failingSince: string | null
-  lastFailure: string | null
-  probeAt: string | null
-  lookAt: string | null
+  failingSince: string
+  lastFailure: string
+  retryAt: string
   updatedAt: string
 }
 

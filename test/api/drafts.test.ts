@@ -7,6 +7,7 @@ import { purgeDeletedInboxes } from '../../lib/core/account/purge.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { sendScheduledDraft } from '../../lib/core/drafts/send.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
+import { claim } from '../support/claim.ts'
 import { findContradictions } from '../support/consistency.ts'
 
 const letter = { to: 'bob@example.net', subject: 'Hello', body: 'Hi Bob' }
@@ -32,7 +33,7 @@ async function setUp(...parameters: Parameters<typeof startApi>) {
 
 /** Does what the runner of the daemon does: claims what is due and performs it. */
 async function sendDue({ app }: Pick<ApiApp, 'app'>): Promise<number> {
-  const claimed = await app.queue.claim('draft', { limit: 10, room: () => 1 })
+  const claimed = await claim(app.queue, 'draft', 10)
   for (const entry of claimed) await sendScheduledDraft(app, entry)
   return claimed.length
 }
@@ -175,16 +176,15 @@ t.test('killed before the write it is sent again, and changed meanwhile it is no
   const { id } = await create({ ...letter, sendAt: inMinutes(server, 1) })
   const other = await create({ ...letter, sendAt: inMinutes(server, 1) })
   clock.advance(61_000)
-  const options = { limit: 1, room: () => 1 }
-  const [lost] = await app.queue.claim('draft', options)
-  const [changed] = await app.queue.claim('draft', options)
+  const [lost] = await claim(app.queue, 'draft')
+  const [changed] = await claim(app.queue, 'draft')
   await api.patch(`/v1/drafts/${changed!.subjectId}`, { sendAt: inMinutes(server, 1) })
   await sendScheduledDraft(app, changed!)
   t.equal((await messages()).total, 0)
 
   await app.nodes.join()
   await app.queue.recover()
-  const [again] = await app.queue.claim('draft', options)
+  const [again] = await claim(app.queue, 'draft')
   t.equal(again?.subjectId, lost?.subjectId)
   await sendScheduledDraft(app, lost!)
   t.equal((await messages()).total, 0, 'the lease is another one now')

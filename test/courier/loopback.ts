@@ -32,6 +32,8 @@ const timeouts = {
   resetMs: 5000,
   quitMs: 500,
   totalMs: 20_000,
+  firstGreetingMs: 5000,
+  silentMs: 5000,
 }
 
 export function delivery(more: Partial<SmtpDelivery> = {}): SmtpDelivery {

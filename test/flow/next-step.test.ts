@@ -80,8 +80,8 @@ async function insertOtherRows(db: WriteDb, { id: inboxId }: TestInbox): Promise
   })
   await insertRow(db, 'standingHold', { id, inboxId: null, podId: null, domain: 'held.example', createdAt })
   await insertRow(db, 'destination', {
-    ...{ name: 'slow.example', failures: 1, isFailing: 0, failingSince: createdAt, lastFailure: 'slow' },
-    ...{ probeAt: null, lookAt: null, updatedAt: createdAt },
+    ...{ name: 'slow.example', failures: 1, failingSince: createdAt, lastFailure: 'slow' },
+    ...{ retryAt: later, updatedAt: createdAt },
   })
   await insertRow(db, 'forwardConfirmation', {
     ...{ id, inboxId, address: 'dora@example.net', createdAt, expiresAt: later, usedAt: null },

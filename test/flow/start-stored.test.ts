@@ -67,7 +67,7 @@ async function stopped(t: Test): Promise<string> {
   return dataDir
 }
 
-/** Puts as many messages, events, parked calls and parked mails there, without the work of making them. */
+/** Puts as many messages, events, waiting calls and mails there, without the work of making them. */
 function fill(dataDir: string): void {
   const db = new Database(databasePath(dataDir))
   const columns = (table: string) =>
@@ -82,9 +82,9 @@ function fill(dataDir: string): void {
   copy('message')
   copy('event')
   const park = db.prepare(
-    `insert into "queueEntry" ("id", "kind", "subjectId", "destination", "state", "dueAt", "expiresAt", "attempts", "createdAt")
+    `insert into "queueEntry" ("id", "kind", "subjectId", "destination", "lane", "isKnown", "turn", "dueAt", "expiresAt", "attempts", "createdAt")
      with recursive some (n) as (select 1 union all select n + 1 from some where n < ${rows})
-     select :kind || n, :kind, :kind || n, 'https://there.example/' || (n % ${destinations}), 'parked', :far, :far, 1, :far from some`,
+     select :kind || n, :kind, :kind || n, 'https://there.example/' || (n % ${destinations}), 'slow', 0, 0, :far, :far, 1, :far from some`,
   )
   for (const kind of ['webhook', 'delivery', 'draft']) park.run({ kind, far: '2126-01-01T00:00:00.000Z' })
   db.close()

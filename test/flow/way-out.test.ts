@@ -127,11 +127,12 @@ t.test(
     t.ok(mx.commands.includes('EHLO renamed.ours.example'))
     t.match(mx.messages[0], /^To: bob@theirs\.example\r$/m)
 
-    const queued = await daemon.withRows(({ store }) => listQueuedDeliveries(store.read, {}, 100, 0))
-    t.strictSame(
-      queued.map(({ recipient }) => recipient),
-      ['late@theirs.example'],
-    )
+    const queued = async () => {
+      const rows = await daemon.withRows(({ store }) => listQueuedDeliveries(store.read, {}, 100, 0))
+      return rows.map(({ recipient }) => recipient)
+    }
+    await until('that is recorded', async () => (await queued()).length === 1)
+    t.strictSame(await queued(), ['late@theirs.example'])
     t.match(await daemon.ctl('queue', 'hold', '--domain', 'theirs.example', '--yes'), { changed: 1 })
     t.match(await daemon.ctl('queue', 'flush'), { changed: 0 }, 'what is held is not hurried')
     t.match(await daemon.ctl('queue', 'release', '--domain', 'theirs.example', '--yes'), { changed: 1 })

@@ -3,10 +3,11 @@ import { v7 } from 'uuid'
 import { type Clock, isoAfter } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
-import { type Kind, kinds, type Leased, LeaseLost } from '../../lib/queue/leased.ts'
+import { kinds, type Leased, LeaseLost } from '../../lib/queue/lease.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import type { Store } from '../../lib/store/open.ts'
+import { claim } from '../support/claim.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
@@ -32,23 +33,21 @@ const work = (subjectId: string, destination = 'example.net') => ({
   expiresAt: '2026-01-06T00:00:00.000Z',
 })
 
-const anything = { limit: 100, room: () => 100 }
-
 onEveryDatabase('what is put is claimed once, counted and postponed', async (t, store) => {
   const { clock, advance } = heldClock()
   const queue = queueOf(store, clock)
   await store.write(db => queue.put(db, [work('a'), work('b')]))
-  const claimed = await queue.claim('delivery', anything)
+  const claimed = await claim(queue, 'delivery', 100)
   t.strictSame(claimed.map(entry => entry.subjectId).sort(), ['a', 'b'])
   t.strictSame(
     claimed.map(entry => entry.attempts),
     [1, 1],
   )
-  t.strictSame(await queue.claim('delivery', anything), [], 'leased')
+  t.strictSame(await claim(queue, 'delivery', 100), [], 'leased')
   advance(limits.leaseMs - 1)
-  t.strictSame(await queue.claim('delivery', anything), [])
+  t.strictSame(await claim(queue, 'delivery', 100), [])
   advance(1)
-  const again = await queue.claim('delivery', anything)
+  const again = await claim(queue, 'delivery', 100)
   t.strictSame(
     again.map(entry => [entry.attempts, entry.cutOffs]),
     [
@@ -63,14 +62,14 @@ onEveryDatabase('done ends an entry, later defers it by the schedule', async (t,
   const { clock, advance } = heldClock()
   const queue = queueOf(store, clock)
   await store.write(db => queue.put(db, [work('a'), work('b')]))
-  const [a, b] = await queue.claim('delivery', anything)
+  const [a, b] = await claim(queue, 'delivery', 100)
   await store.write(db => queue.done(db, a!))
   t.equal(await store.write(db => queue.later(db, b!)), '2026-01-01T00:01:00.000Z')
   t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
   advance(59_999)
-  t.strictSame(await queue.claim('delivery', anything), [])
+  t.strictSame(await claim(queue, 'delivery', 100), [])
   advance(1)
-  const [second] = await queue.claim('delivery', anything)
+  const [second] = await claim(queue, 'delivery', 100)
   t.equal(second?.attempts, 2)
   t.equal(await store.write(db => queue.later(db, second!)), '2026-01-01T00:06:00.000Z')
 })
@@ -80,12 +79,12 @@ onEveryDatabase('what is to be tried again is due when it is given up, at the la
   const queue = queueOf(store, clock)
   const expiresAt = '2026-01-01T00:10:00.000Z'
   await store.write(db => queue.put(db, [{ ...work('a'), expiresAt }]))
-  const [first] = await queue.claim('delivery', anything)
+  const [first] = await claim(queue, 'delivery', 100)
   t.equal(await store.write(db => queue.later(db, first!, { atLeastMs: 60 * 60_000 })), expiresAt)
   advance(10 * 60_000 - 1)
-  t.strictSame(await queue.claim('delivery', anything), [])
+  t.strictSame(await claim(queue, 'delivery', 100), [])
   advance(1)
-  const [second] = await queue.claim('delivery', anything)
+  const [second] = await claim(queue, 'delivery', 100)
   advance(5_000)
   const soon = '2026-01-01T00:11:05.000Z'
   t.equal(await store.write(db => queue.later(db, second!, 60 * 60_000)), soon, 'it ended during its attempt')
@@ -104,13 +103,13 @@ onEveryDatabase(
     await store.write(db => queue.put(db, [work('a')]))
     const createdAt = clock.now().toISOString()
     const returned = async () => {
-      const [entry] = await queue.claim('delivery', anything)
+      const [entry] = await claim(queue, 'delivery', 100)
       advance(1000)
       await store.write(db => queue.giveBack(db, entry!))
       return store.read.selectFrom('queueEntry').select(['attempts', 'dueAt']).executeTakeFirstOrThrow()
     }
     t.strictSame(await returned(), { attempts: 0, dueAt: createdAt })
-    const [entry] = await queue.claim('delivery', anything)
+    const [entry] = await claim(queue, 'delivery', 100)
     const dueAt = await store.write(db => queue.later(db, entry!))
     advance(Date.parse(dueAt) - clock.now().getTime())
     t.strictSame(await returned(), { attempts: 1, dueAt: clock.now().toISOString() })
@@ -123,13 +122,13 @@ onEveryDatabase('only the holder of a lease may end it', async (t, store) => {
   const one = queueOf(store, clock)
   const two = queueOf(store, clock, membersOf('two', 1, gone))
   await store.write(db => one.put(db, [work('a')]))
-  const [slow] = await one.claim('delivery', anything)
+  const [slow] = await claim(one, 'delivery', 100)
   advance(limits.leaseMs)
-  t.strictSame(await two.claim('delivery', anything), [], 'as long as it works it keeps what it holds')
+  t.strictSame(await claim(two, 'delivery', 100), [], 'as long as it works it keeps what it holds')
   t.equal(await two.recover(), 0)
   gone.add('one.1')
   t.equal(await two.recover(), 1)
-  const [quick] = await two.claim('delivery', anything)
+  const [quick] = await claim(two, 'delivery', 100)
   t.ok(quick)
   await t.rejects(
     store.write(db => one.done(db, slow!)),
@@ -151,105 +150,33 @@ onEveryDatabase('the same node does not end an attempt that it has begun anew', 
   const { clock, advance } = heldClock()
   const queue = queueOf(store, clock)
   await store.write(db => queue.put(db, [work('a')]))
-  const [first] = await queue.claim('delivery', anything)
+  const [first] = await claim(queue, 'delivery', 100)
   advance(limits.leaseMs)
-  await queue.claim('delivery', anything)
+  await claim(queue, 'delivery', 100)
   await t.rejects(
     store.write(db => queue.done(db, first!)),
     LeaseLost,
   )
 })
 
-onEveryDatabase('a destination gets no more than it has room for', async (t, store) => {
-  const { clock } = heldClock()
-  const queue = queueOf(store, clock)
-  const many = Array.from({ length: 10 }, (_, index) => work(`big${index}`, 'big.example'))
-  await store.write(db => queue.put(db, [...many, work('small', 'small.example')]))
-  const first = await queue.claim('delivery', { limit: 4, room: () => 2 })
-  t.equal(first.length, 2)
-  t.ok(first.every(entry => entry.destination === 'big.example'))
-  const busy = (destination: string) => (destination === 'big.example' ? 0 : 2)
-  const second = await queue.claim('delivery', { limit: 4, room: busy })
-  t.strictSame(
-    second.map(entry => entry.subjectId),
-    ['small'],
-    'a backlog of one does not hold up another',
-  )
-  t.strictSame(await queue.claim('delivery', { limit: 4, room: busy }), [])
-  const stateOf = async (subjectId: string) => (await findQueueEntryBySubject(store.read, subjectId))?.state
-  t.equal(await stateOf('big2'), 'parked', 'what there is no room for is out of the way of the next look')
-  t.equal(await stateOf('big9'), 'parked')
-
-  // Something newer comes, and there is room again: what was parked goes first.
-  await store.write(db => queue.put(db, [work('big10', 'big.example')]))
-  const rest = []
-  for (;;) {
-    const claimed = await queue.claim('delivery', { limit: 4, room: () => 2 })
-    if (claimed.length === 0) break
-    rest.push(...claimed.map(entry => entry.subjectId))
-  }
-  t.strictSame(
-    rest,
-    Array.from({ length: 9 }, (_, index) => `big${index + 2}`),
-    'in the order in which they were put',
-  )
-})
-
-onEveryDatabase('a destination that is full again by the time of the look gets nothing', async (t, store) => {
-  const { clock } = heldClock()
-  const queue = queueOf(store, clock)
-  await store.write(db => queue.put(db, [work('a', 'big.example'), work('b', 'big.example')]))
-  t.equal((await queue.claim('delivery', { limit: 4, room: () => 1 })).length, 1)
-  let asked = 0
-  // Attempts that were put back on their way may be more than it gets.
-  const room = () => (asked++ === 0 ? 1 : -1)
-  t.strictSame(await queue.claim('delivery', { limit: 4, room }), [])
-  t.match(await findQueueEntryBySubject(store.read, 'b'), { state: 'parked' })
-  t.match(await queue.claim('delivery', anything), [{ subjectId: 'b' }], 'it is not forgotten')
-})
-
-onEveryDatabase('what a process had parked is found by the next one', async (t, store) => {
-  const { clock } = heldClock()
-  const before = queueOf(store, clock)
-  const workOf = (kind: Kind, name: string) => ({ ...work(`${kind} ${name}`, 'big.example'), kind })
-  for (const kind of kinds) {
-    await store.write(db => before.put(db, [workOf(kind, 'a'), workOf(kind, 'b')]))
-    t.equal((await before.claim(kind, { limit: 4, room: () => 1 })).length, 1)
-  }
-  const after = queueOf(store, clock, membersOf('one', 2))
-  t.equal(await after.recover(), kinds.length)
-  const found: string[] = []
-  for (const kind of kinds)
-    for (const { subjectId } of await after.claim(kind, anything)) found.push(subjectId)
-  const others = kinds.filter(kind => kind !== 'delivery').flatMap(kind => [`${kind} a`, `${kind} b`])
-  // Mail may be parked by the hundred thousand, and begins in its turns, from the standing of its destination.
-  t.strictSame(found.toSorted(), ['delivery a', ...others])
-  t.match(await findQueueEntryBySubject(store.read, 'delivery b'), { state: 'parked' })
-})
-
-onEveryDatabase('what a parked subject was for can be dropped', async (t, store) => {
-  const { clock } = heldClock()
-  const queue = queueOf(store, clock)
-  await store.write(db => queue.put(db, [work('a', 'big.example'), work('b', 'big.example')]))
-  await queue.claim('delivery', { limit: 4, room: () => 1 })
-  await store.write(db => queue.drop(db, 'b'))
-  t.strictSame(await queue.claim('delivery', anything), [])
-})
-
 onEveryDatabase('what this process carries is its own when the clock jumps', async (t, store) => {
   const { clock, advance } = heldClock()
   const one = queueOf(store, clock)
-  await store.write(db => one.put(db, [work('a'), work('b')]))
-  const [mine] = await one.claim('delivery', { ...anything, limit: 1 })
+  await store.write(db => one.put(db, [work('a')]))
+  const allowanceOf = () => ({ concurrency: 1, perMinute: 0 })
+  const scheduler = one.scheduler({ kind: 'delivery', concurrency: 20, allowanceOf })
+  await store.write(db => one.put(db, [work('b', 'example.com')]))
+  const [mine, other] = await scheduler.claim()
+  await store.write(db => one.giveBack(db, other!))
+  scheduler.end(other!)
   advance(10 * limits.leaseMs)
-  const underWay = new Set([mine!.id])
-  const found = await one.claim('delivery', { ...anything, underWay })
+  const found = await scheduler.claim()
   t.strictSame(
     found.map(entry => entry.subjectId),
     ['b'],
   )
   const two = queueOf(store, clock, membersOf('two'))
-  t.strictSame(await two.claim('delivery', anything), [], 'nor does another take it')
+  t.strictSame(await claim(two, 'delivery', 100), [], 'nor does another take it')
   await store.write(db => one.done(db, mine!))
 })
 
@@ -259,17 +186,17 @@ onEveryDatabase('recover frees what this node held, the first time at once', asy
   const [one, next, last] = [start(1), start(2), start(3)]
   const two = queueOf(store, clock, membersOf('two'))
   await store.write(db => one.put(db, [work('a'), work('b')]))
-  const mine = await one.claim('delivery', { ...anything, limit: 1 })
-  const theirs = await two.claim('delivery', anything)
+  const mine = await claim(one, 'delivery')
+  const theirs = await claim(two, 'delivery', 100)
   t.equal(await one.recover(), 0, 'not what it holds itself')
   t.equal(await next.recover(), 1)
-  const [again] = await next.claim('delivery', anything)
+  const [again] = await claim(next, 'delivery', 100)
   t.equal(again?.subjectId, mine[0]?.subjectId)
   t.match(again, { attempts: 2, cutOffs: 1 })
   t.equal(await last.recover(), 1)
-  t.strictSame(await last.claim('delivery', anything), [], 'cut off twice: it waits a little')
+  t.strictSame(await claim(last, 'delivery', 100), [], 'cut off twice: it waits a little')
   advance(limits.cutOffWaitMs)
-  const [third] = await last.claim('delivery', anything)
+  const [third] = await claim(last, 'delivery', 100)
   t.match(third, { subjectId: again?.subjectId, attempts: 3, cutOffs: 2 })
   t.equal(
     await store.write(db => last.later(db, third!)),
@@ -287,15 +214,15 @@ onEveryDatabase(
     const queue = createQueue({ ...parts, waits: { webhook: [7_000, 9_000] } })
     const put = (subjectId: string) =>
       store.write(db => queue.put(db, [{ ...work(subjectId), kind: 'webhook' }]))
-    const claim = (limit = 100) => queue.claim('webhook', { ...anything, limit })
+    const claimCalls = (limit = 100) => claim(queue, 'webhook', limit)
     await put('a')
     advance(10)
     await put('b')
-    await claim(1)
+    await claimCalls(1)
     advance(10)
     await queueOf(store, clock, membersOf('one', 2)).recover()
     t.strictSame(
-      (await claim()).map(entry => entry.subjectId),
+      (await claimCalls()).map(entry => entry.subjectId),
       ['a', 'b'],
     )
     const [again] = [await findQueueEntryBySubject(store.read, 'a')]
@@ -307,7 +234,7 @@ onEveryDatabase(
     t.equal(await dueIn(), 7_000)
     for (let n = 0; n < 2; n++) {
       advance(9_000)
-      await queue.retry((await claim())[0]!)
+      await queue.retry((await claimCalls())[0]!)
       t.equal(await dueIn(), 9_000, 'the last wait is repeated')
     }
   },
@@ -326,7 +253,7 @@ onEveryDatabase('two nodes that claim at once never get the same entry', async (
   const claimed: Leased[] = []
   const drain = async (queue: Queue) => {
     for (;;) {
-      const some = await queue.claim('delivery', { ...anything, limit: 5 })
+      const some = await claim(queue, 'delivery', 5)
       if (some.length === 0) return
       claimed.push(...some)
     }
@@ -355,7 +282,7 @@ onEveryDatabase(
     }
     const queue = queueOf(store, clock)
     await store.write(db => queue.put(db, [work('a'), work('b')]))
-    const [a, b] = await queue.claim('delivery', anything)
+    const [a, b] = await claim(queue, 'delivery', 100)
     const meeting = queueOf(unsteady, clock)
     let done = 0
     const end = meeting.end(async db => {
@@ -369,7 +296,7 @@ onEveryDatabase(
     t.equal(await queue.freeForgotten('delivery', new Set([b!.id])), 0, 'what is under way is not forgotten')
     t.equal(await queue.freeForgotten('webhook', new Set()), 0)
     t.equal(await queue.freeForgotten('delivery', new Set()), 1)
-    const [again] = await queue.claim('delivery', anything)
+    const [again] = await claim(queue, 'delivery', 100)
     t.match(again, { subjectId: 'b', attempts: 2, cutOffs: 1 })
 
     failures = 0
@@ -396,12 +323,12 @@ onEveryDatabase(
     }
     for (const kind of kinds) {
       t.strictSame(await toldOf(db => queue.put(db, [{ ...work(`${kind} a`), kind }])), [kind])
-      const [entry] = await queue.claim(kind, anything)
+      const [entry] = await claim(queue, kind, 100)
       t.strictSame(told, [], 'what is claimed is told to nobody')
       await store.write(db => queue.later(db, entry!, 60_000))
       t.strictSame(told, [], 'nor what is for later')
       t.strictSame(await toldOf(db => queue.hurry(db, entry!)), [kind], 'hurried')
-      await queue.claim(kind, anything)
+      await claim(queue, kind, 100)
     }
     t.strictSame(
       await toldOf(db =>

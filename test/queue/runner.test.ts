@@ -2,16 +2,15 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
-import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
+import { type Leased, LeaseLost } from '../../lib/queue/lease.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import { createRunner } from '../../lib/queue/runner.ts'
-import { createTurnsInOrder } from '../../lib/queue/turns.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
-async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurrency = 4) {
+async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurrency = 8) {
   const store = await openStore(`${t.testdir({})}/runner.sqlite`, systemClock)
   const queue = createQueue({
     store,
@@ -23,7 +22,11 @@ async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurr
   const runner = createRunner({
     queue,
     kind: 'delivery',
-    turns: createTurnsInOrder({ queue, kind: 'delivery', concurrency, concurrencyPerDestination: () => 2 }),
+    scheduler: queue.scheduler({
+      kind: 'delivery',
+      concurrency,
+      allowanceOf: () => ({ concurrency: 2, perMinute: 0 }),
+    }),
     perform,
     log: createLog('silent'),
   })
@@ -84,7 +87,7 @@ t.test('everything is performed, within the bounds of concurrency', async t => {
   runner.start()
   await put(Array.from({ length: 60 }, (_, index) => [`s${index}`, `d${index % 2}.example`]))
   await until('all performed', () => done === 60)
-  t.ok(most <= 4 && most > 1, `${most} at once`)
+  t.ok(most <= 8 && most > 1, `${most} at once`)
   t.equal(mostOfOne, 2)
 })
 

@@ -37,7 +37,15 @@ function callFor(eventId: string) {
     ...{ error: null, nextAttemptAt: createdAt, createdAt, updatedAt: createdAt },
   }
   const entry = {
-    ...{ id: v7(), kind: 'webhook', subjectId: delivery.id, destination: 'u', state: 'ready' },
+    ...{
+      id: v7(),
+      kind: 'webhook',
+      subjectId: delivery.id,
+      destination: 'u',
+      lane: 'fast',
+      isKnown: 1,
+      turn: 1,
+    },
     ...{ dueAt: createdAt, expiresAt: createdAt, attempts: 0, leasedBy: null, leasedUntil: null, createdAt },
     ...{ podId: '-', inboxId: '-', cutOffs: 0 },
   }

@@ -47,13 +47,15 @@ import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
 import { writeLeft } from '../../lib/store/last-statements.ts'
 import { listNewestInbound, listShownMessages } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
-import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
+import { listDueEntries, listDueOfPod, listDuePods } from '../../lib/store/queue-claims.ts'
+import { listLeasedEntries, renameDestination } from '../../lib/store/queue-entries.ts'
 import {
   dropUnindexed,
   listUnindexed,
   retryPassedOver,
   stillUnindexed,
 } from '../../lib/store/unindexed-bodies.ts'
+import { claim } from '../support/claim.ts'
 import { mailedLink } from '../support/confirmation.ts'
 import { membersOf } from '../support/members.ts'
 import { openDoor } from '../support/smtp-door.ts'
@@ -193,8 +195,19 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await holdDomain(app, 'acme.example')
   await deleteDomain(app, operator, domain.id)
   await listQueue(app, 10)
-  const wanted = { kind: 'delivery', now: '2030-01-01T00:00:00.000Z', limit: 5 }
-  await store.write(db => findDueEntries(db, 'sqlite', wanted))
+  for (const lane of ['fast', 'slow'] as const) {
+    const part = { kind: 'delivery', lane, isKnown: 0, now: '2030-01-01T00:00:00.000Z' } as const
+    await listDueEntries(store.read, part, 5)
+    await listDuePods(store.read, part, '', 5)
+    await listDueOfPod(store.read, part, 'c', ['full.example'], { limit: 5, window: 100 })
+  }
+  await store.write(async db => {
+    await queue.note(db, 'there.example', 'fails', 'down')
+    await queue.postpone(db, 'there.example', 1_000, 'not tried')
+    await queue.note(db, 'there.example', 'answers', '')
+    await renameDestination(db, { from: 'there.example', destination: 'mx:there', limit: 5 })
+  })
+  await queue.releaseThoseThatSaid('down')
   await listLeasedEntries(store.read, 'one')
   await filterActiveApiKeys(store.read, [key.id])
   await listUnindexed(store.read, { count: 10, bytes: 1000 })
@@ -222,8 +235,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
     await listEventDeliveries(app, operator, event.event_id)
   }
   const webhooks = createWebhooks(app, Math.random)
-  const room = (destination: string) => (destination.endsWith('/ann') ? 1 : 0)
-  for (const entry of await queue.claim('webhook', { limit: 10, room }))
+  for (const entry of await claim(queue, 'webhook', 10))
     await webhooks.tell(entry).catch(error => t.match(error, { name: 'LeaseLost' }))
   await redeliverFailed(app, { after: '', since: '' })
   const next = createQueue({ store, clock, ids, members: membersOf('one', 2), random: Math.random })

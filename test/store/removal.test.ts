@@ -52,7 +52,15 @@ onEveryDatabase('messages go with what is theirs alone; counters follow', async 
     await insertDeliveries(db, [delivery])
     await insertQueueEntries(db, [
       {
-        ...{ id: 'q', kind: 'delivery', subjectId: 'd', destination: 'example.net', state: 'ready' },
+        ...{
+          id: 'q',
+          kind: 'delivery',
+          subjectId: 'd',
+          destination: 'example.net',
+          lane: 'fast',
+          isKnown: 0,
+          turn: 1,
+        },
         ...{ dueAt: at(2), expiresAt: at(3), attempts: 0, leasedBy: null, leasedUntil: null },
         ...{ createdAt: at(2), podId: '-', inboxId: '-', cutOffs: 0 },
       },

@@ -45,8 +45,6 @@ const cases: readonly Case[] = [
     table: 'destination',
     column: 'updatedAt',
     sweep: deleteDestinationsBefore,
-    of: { lookAt: null },
-    keptBy: { lookAt: at(9) },
   },
   { table: 'stsPolicy', column: 'expiresAt', sweep: deleteStsPoliciesBefore },
   { table: 'tlsResult', column: 'day', sweep: deleteTlsResultsBefore },

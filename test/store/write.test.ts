@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
-import { answering } from '../../lib/queue/standing.ts'
 import { addToDay, listDay } from '../../lib/store/daily-usage.ts'
 import { addRowsTo, insertRow, insertRowOnce, insertRows, putRow } from '../../lib/store/dialect/insert.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
@@ -11,7 +10,7 @@ import { openStore } from '../../lib/store/open.ts'
 import { findPod, insertPod } from '../../lib/store/pods.ts'
 import { leaveUnindexed } from '../../lib/store/unindexed-bodies.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { insertInstallation, insertPodRow } from '../support/rows.ts'
+import { destinationRow, insertInstallation, insertPodRow } from '../support/rows.ts'
 
 onEveryDatabase('many writes at once: each succeeds or fails alone', async (t, store) => {
   await store.write(insertInstallation)
@@ -114,7 +113,7 @@ onEveryDatabase('a row is inserted, inserted once or put, each as it is asked', 
 onEveryDatabase('rows of one kind are inserted, or added to, all of them or none', async (t, store) => {
   const updatedAt = '2026-01-02T03:04:05.678Z'
   const rowsOf = (count: number) =>
-    Array.from({ length: count }, (_, n) => ({ ...answering(`d${n}.example`, updatedAt), failures: n }))
+    Array.from({ length: count }, (_, n) => destinationRow(`d${n}.example`, updatedAt, n))
   const failures = async () => {
     const rows = await store.read.selectFrom('destination').select(['name', 'failures']).execute()
     return rows.map(row => [row.name, row.failures]).sort()

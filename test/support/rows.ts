@@ -10,7 +10,14 @@ import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
 import { findRaw } from '../../lib/store/raws.ts'
 import { searchWords } from '../../lib/store/search/words.ts'
-import type { InboxRow, PodRow, QueueEntryRow, ThreadRow, WholeMessage } from '../../lib/store/tables.ts'
+import type {
+  DestinationRow,
+  InboxRow,
+  PodRow,
+  QueueEntryRow,
+  ThreadRow,
+  WholeMessage,
+} from '../../lib/store/tables.ts'
 import { insertUncountedThreads } from '../../lib/store/threads.ts'
 import { dropUnindexed, listUnindexed, putIntoIndex } from '../../lib/store/unindexed-bodies.ts'
 
@@ -188,4 +195,9 @@ export async function findQueueEntryBySubject(
   subjectId: string,
 ): Promise<QueueEntryRow | undefined> {
   return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
+}
+
+/** A destination that has failed as often as that. */
+export function destinationRow(name: string, updatedAt: string, failures = 0): DestinationRow {
+  return { name, failures, failingSince: updatedAt, lastFailure: 'down', retryAt: updatedAt, updatedAt }
 }

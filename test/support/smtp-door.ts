@@ -129,6 +129,7 @@ ${settings.toml ?? ''}
     useIpv6: false,
     random: Math.random,
     timeouts: settings.smtpTimeouts,
+    mostAtAddress: config.delivery.concurrency_per_destination,
   })
   const { scanner, dnsLists } = createScreening({ config, dns, clock, log, meter: opened.meter })
   // In the thread of the session, as the threads of the daemon do: a thread for each test would read one message and take as long to start as all else.

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { App } from '../../lib/core/app/app.ts'
-import type { FairPlace } from '../../lib/queue/places.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
+import type { Attempt } from '../../lib/queue/scheduler.ts'
 import { findBroken, invariants } from '../../lib/store/invariants.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
 import { appOn } from './app-on.ts'
@@ -123,18 +123,8 @@ export async function contradictions({ store }: App): Promise<string[]> {
   return found
 }
 
-/** The place of an attempt that has all of it to itself. */
-export const place = {
-  signal: new AbortController().signal,
-  heard() {},
-  commit() {},
-  hasRoomAt: () => true,
-  gone() {},
-  isTurnOf: async () => true,
-  isClean: true,
-  isCutShort: false,
-  destination: 'example.net',
-  showed() {},
-  over() {},
-  passedOver() {},
-} as unknown as FairPlace
+/** An attempt at a destination of which nothing bad is known. */
+export const attempt: Attempt = {
+  ...{ isFirst: false, destination: 'example.net', isClean: true },
+  ...{ isWaitedFor: () => false, commit() {}, mayGoTo: async () => true, showed() {} },
+}

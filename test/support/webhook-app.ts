@@ -2,9 +2,10 @@ import type { Test } from 'tap'
 import { recordEvent } from '../../lib/core/events/record.ts'
 import { createWebhooks, type Webhooks } from '../../lib/core/webhooks/tell.ts'
 import type { EventName } from '../../lib/model/event.ts'
-import type { Leased } from '../../lib/queue/leased.ts'
+import type { Leased } from '../../lib/queue/lease.ts'
 import { listWebhookAttempts, listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'
 import { type ApiApp, type ApiSettings, startApi } from './api-app.ts'
+import { claim as claimDue } from './claim.ts'
 
 /** The API, and the telling of webhooks without the queue's runner: a test says when. */
 export interface WebhookApp extends ApiApp {
@@ -32,7 +33,7 @@ export async function startWebhookApp(t: Test, settings: ApiSettings = {}): Prom
   })
   const { app } = api
   const webhooks = createWebhooks(app, Math.random)
-  const claim = () => app.queue.claim('webhook', { limit: 1000, room: () => Number.POSITIVE_INFINITY })
+  const claim = () => claimDue(app.queue, 'webhook', 1000)
   return {
     ...api,
     webhooks,

@@ -3,8 +3,8 @@ import { Reply } from '../../base/reply.ts'
 import { replyClasses } from '../../base/reply-class.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
-import { type FairPlace, roomAt } from '../../queue/places.ts'
+import { attemptsMade, type Leased, LeaseLost } from '../../queue/lease.ts'
+import type { Attempt } from '../../queue/scheduler.ts'
 import { type CarriedMessage, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { Held } from '../../store/dialect/held.ts'
@@ -27,9 +27,9 @@ import { type Attempted, type Ended, postponedMs, record, withClass } from './re
 
 /**
  * Carries one delivery once and records how it went, in one write.
- * @param place that it has in the queue's turns; a test may do without
+ * @param underWay the attempt as the scheduler knows it; a test may do without
  */
-export async function deliver(app: Networked, entry: Leased, place?: FairPlace): Promise<void> {
+export async function deliver(app: Networked, entry: Leased, underWay?: Attempt): Promise<void> {
   const startedAt = app.clock.now()
   const carried = await findDeliveryToCarry(app.store.read, entry.subjectId)
   if (!carried) {
@@ -44,14 +44,13 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
     let ended =
       (carried.isListed && (await endOfSuppressed(app, delivery, inbox?.podId))) ||
-      (await attempt(app, entry, delivery, carried, place))
+      (await attempt(app, entry, delivery, carried, underWay))
     if (ended.outcome.isUntried) {
       await app.store.write(async db => {
         if (entry.destination === domain) await noteFound(app, db, domain)
-        const { fullAddress } = ended.outcome
-        // By its domain it is found to be of the group that it turned out to be of, and not of the one of before.
-        const destination = fullAddress === undefined ? domain : roomAt(fullAddress)
-        await app.queue.giveBack(db, { ...entry, destination })
+        // By its domain it is found to be of the group that it turned out to be of, and not of an earlier one.
+        const afterMs = ended.outcome.isAddressFull && limits.addressFullMs
+        await app.queue.giveBack(db, { ...entry, destination: domain }, afterMs)
       })
       return
     }
@@ -60,17 +59,17 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       app.log.info({ deliveryId: delivery.id, messageId: message.id }, 'delivery attempt cut off by the stop')
       return
     }
-    const destination = place?.destination ?? entry.destination
-    if (place?.isCutShort && attemptsMade(entry) === 1 && ended.outcome.result === 'transient') {
-      // Many wait for seconds before they greet (Postfix's postscreen, Sendmail's greet_pause): nothing is known, and nothing told.
-      await app.store.write(db => app.queue.later(db, { ...entry, destination }, limits.cutShortWaitMs))
+    const destination = underWay?.destination ?? entry.destination
+    if (ended.outcome.isTooSlow) {
+      // Many servers wait for seconds before they greet (Postfix's postscreen, Sendmail's greet_pause): nothing is known, and nothing reported.
+      underWay?.showed('nothing')
+      await app.store.write(db => app.queue.later(db, { ...entry, destination }, limits.tooSlowAgainMs))
       return
     }
     const hasLed = entry.destination === domain && destination !== domain
-    if (ended.outcome.result === 'delivered' && !ended.write) place?.over()
-    if (ended.outcome.showing === 'fails') place?.showed('fails')
-    if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
-    const isClean = place?.isClean ?? false
+    if (ended.outcome.showing === 'fails') underWay?.showed('fails')
+    if (postponedMs(ended.outcome) !== undefined) underWay?.showed('nothing')
+    const isClean = underWay?.isClean ?? false
     const write = () => {
       const held = heldByEnd({ delivery, message }, ended)
       return app.queue.end(async db => {
@@ -92,7 +91,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       return write()
     })
     if (isToBeTold === 'early') return
-    if (ended.outcome.showing && ended.outcome.showing !== 'fails') place?.showed(ended.outcome.showing)
+    if (ended.outcome.showing && ended.outcome.showing !== 'fails') underWay?.showed(ended.outcome.showing)
     measure(app, delivery, ended)
     tell(app, entry, delivery, message, ended)
     if (isToBeTold) await tellNoticesSoon(app, message.id)
@@ -178,7 +177,7 @@ async function attempt(
   entry: Leased,
   delivery: DeliveryRow,
   carried: Carried,
-  place: FairPlace | undefined,
+  underWay: Attempt | undefined,
 ): Promise<Ended> {
   if (isExpired(app, entry)) {
     const said = delivery.replyText ? `; the last answer was: ${delivery.replyText}` : ''
@@ -217,7 +216,7 @@ async function attempt(
       ...(request && { notice: request }),
     },
     cargo.raw,
-    place,
+    underWay,
   )
   return { outcome }
 }

@@ -1,6 +1,6 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import type { Leased } from '../../queue/leased.ts'
+import type { Leased } from '../../queue/lease.ts'
 import { updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { listNoticeStates } from '../../store/owed-notices.ts'

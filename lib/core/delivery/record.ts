@@ -1,7 +1,7 @@
 import type { Outcome } from '../../courier/outcome.ts'
 import { classOf } from '../../mail/report/reply-rules.ts'
 import type { EventName } from '../../model/event.ts'
-import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
+import { attemptsMade, type Leased, LeaseLost } from '../../queue/lease.ts'
 import { addToDay } from '../../store/daily-usage.ts'
 import {
   type CarriedMessage,
@@ -65,8 +65,9 @@ export async function record(
   const outcome = withClass(given)
   const now = app.clock.now().toISOString()
   const isTransient = outcome.result === 'transient'
+  const retryAt = await noteDestination(app, db, entry, attempted, outcome)
   const nextAttemptAt = isTransient
-    ? await app.queue.later(db, entry, waitBoundsOf(outcome, attemptsMade(entry)))
+    ? await app.queue.later(db, entry, waitBoundsOf(outcome, attemptsMade(entry)), retryAt)
     : null
   if (!isTransient) await app.queue.done(db, entry)
   const state = { delivered: 'delivered', transient: 'deferred', permanent: 'failed' }[outcome.result]
@@ -100,10 +101,6 @@ export async function record(
     createdAt: now,
   })
   await countTlsResults(db, outcome.tlsResults ?? [], now)
-  if (outcome.showing && !(attempted.isClean && outcome.showing !== 'fails'))
-    await app.queue.note(db, entry.destination, outcome.showing, outcome.text, attempted.startedAt)
-  const forMs = postponedMs(outcome)
-  if (forMs !== undefined) await app.queue.postpone(db, entry.destination, forMs, outcome.text)
   if (isTransient) await holdAfterAttempt(app, db, delivery, message)
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
@@ -112,6 +109,21 @@ export async function record(
     if (podId !== undefined) await suppressBounced(app, db, delivery, outcome, podId)
   }
   await announce(app, db, attempted, state, outcome)
+}
+
+/** Notes what the attempt has shown of its destination; returns when that is tried next, if it is known to fail. */
+function noteDestination(
+  { queue }: Networked,
+  db: WriteDb,
+  { destination }: Leased,
+  { isClean, startedAt }: Attempted,
+  outcome: Outcome,
+): Promise<string | undefined> | undefined {
+  const { showing, text } = outcome
+  const forMs = postponedMs(outcome)
+  if (forMs !== undefined) return queue.postpone(db, destination, forMs, text)
+  if (showing === undefined || (isClean && showing !== 'fails')) return undefined
+  return queue.note(db, destination, showing, text, startedAt)
 }
 
 /** For how long it is no use to try others at the same servers, where nothing could be tried. */

@@ -22,8 +22,8 @@ export function waitBoundsOf(
   { replyClass, code, showing, triedAgainInMs }: Outcome,
   attempts: number,
 ): WaitBounds {
-  // Nothing was tried, so the mail has not come further in its schedule.
-  if (triedAgainInMs !== undefined) return { atMostMs: triedAgainInMs }
+  // Nothing was tried, so the mail has not come further in its schedule: with its jitter it is due no later than its destination.
+  if (triedAgainInMs !== undefined) return { atMostMs: triedAgainInMs * 0.9 }
   if (attempts === 1 && showing === 'fails' && code === undefined)
     return { atMostMs: limits.unansweredAgainMs }
   if (replyClass === undefined || (replyClass === 'greylist' && attempts > greylistedAttempts)) return {}

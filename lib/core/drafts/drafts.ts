@@ -263,7 +263,8 @@ async function schedule(app: App, db: WriteDb, row: DraftRow): Promise<void> {
   if (row.sendAt === null) return
   const expiresAt = isoAfter(new Date(row.sendAt), durationMs(app.config.delivery.give_up_after))
   const podId = await findPodOfInbox(db, row.inboxId)
-  const work = { kind: 'draft', subjectId: row.id, destination: 'draft' } as const
+  // Of an inbox one is sent at a time.
+  const work = { kind: 'draft', subjectId: row.id, destination: row.inboxId } as const
   const whose = podId === undefined ? {} : { podId, inboxId: row.inboxId }
   await app.queue.put(db, [{ ...work, ...whose, dueAt: row.sendAt, expiresAt }])
 }

@@ -9,7 +9,7 @@ import type { AttemptRow, DeliveryRow } from '../../store/tables.ts'
 import type { Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getMessageRow } from '../app/reach.ts'
-import { nextAttemptOf, outlookOf, type Standing } from './outlook.ts'
+import { outlookOf, type Standing } from './outlook.ts'
 
 /** One for each recipient, in the order of to, cc and bcc; of an inbound message, the copies that were forwarded. @throws Problem `not_found` */
 export async function listMessageDeliveries(app: Rows, caller: Caller, id: string): Promise<Delivery[]> {
@@ -95,11 +95,11 @@ function presentDelivery(standing: Standing): Delivery {
   } = standing.delivery
   const { captured, state, purpose, ...rest } = told
   const replyClass = replyClasses.find(one => one === rest.replyClass) ?? null
-  const { entry, destination } = standing
+  const { entry } = standing
   const isWaiting = entry !== undefined && rest.nextAttemptAt !== null
   return {
     ...rest,
-    ...(isWaiting && { nextAttemptAt: nextAttemptOf(entry, destination?.probeAt) }),
+    ...(isWaiting && { nextAttemptAt: entry.dueAt }),
     state: state as Delivery['state'],
     purpose: purpose as Delivery['purpose'],
     captured: captured === 1,

@@ -11,14 +11,6 @@ export interface Standing {
   readonly now: string
 }
 
-/** When a queued delivery is tried next; mail that is parked for a destination that fails, when that is probed. */
-export function nextAttemptOf(
-  { state, dueAt }: Pick<QueueEntryRow, 'state' | 'dueAt'>,
-  probeAt: string | null | undefined,
-): string {
-  return state === 'parked' ? (probeAt ?? dueAt) : dueAt
-}
-
 /** What happens to a delivery, and when next, in one sentence for a person. */
 export function outlookOf(standing: Standing): string {
   const { delivery, entry } = standing
@@ -37,15 +29,15 @@ export function outlookOf(standing: Standing): string {
 
 function waitsFor({ delivery, destination, now }: Standing, entry: QueueEntryRow): string {
   if (entry.leasedBy !== null) return `Attempt ${delivery.attempts + 1} is under way`
-  if (entry.state === 'parked' && destination?.isFailing === 1) {
+  if (destination && entry.dueAt === destination.retryAt) {
     // What was said at the last failure may speak of another inbox's mail, and is for the operator.
-    const { failures, failingSince, probeAt, lastFailure } = destination
+    const { failures, failingSince, lastFailure } = destination
     if (lastFailure === resolverSilent)
-      return `Waits untried, because ${resolverSilent}; next try at ${probeAt}`
-    return `Waits untried for ${entry.destination}, which has failed ${failures} times in a row since ${failingSince} and gets one attempt at a time, the next at ${probeAt}`
+      return `Waits untried, because ${resolverSilent}; next try at ${entry.dueAt}`
+    if (failures === 0)
+      return `Waits for ${entry.destination}, which could not be tried; next try at ${entry.dueAt}`
+    return `Waits for ${entry.destination}, which has failed ${failures} times in a row since ${failingSince} and gets one attempt at a time, the next at ${entry.dueAt}`
   }
-  if (entry.state === 'parked') return `Waits for ${entry.destination}, which has as much under way as it may`
-  if (entry.state === 'unproven') return 'Waits for a place among servers that have not answered lately'
   if (entry.dueAt >= entry.expiresAt) return 'No further attempt is due before its time is over'
   if (entry.dueAt <= now) return 'Is due now and waits for its turn'
   return `Attempt ${delivery.attempts + 1} is due at ${entry.dueAt}`

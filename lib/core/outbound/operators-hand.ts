@@ -3,7 +3,7 @@ import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import { normaliseMailDomain } from '../../mail/address/address.ts'
-import { attemptsMade } from '../../queue/leased.ts'
+import { attemptsMade } from '../../queue/lease.ts'
 import { findDelivery, findDeliveryToCarry, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { settleMessage } from '../../store/message-status.ts'
@@ -19,7 +19,6 @@ import {
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
-import { nextAttemptOf } from '../mailbox/outlook.ts'
 import { findEventSubject } from './event-subject.ts'
 import { liftHold, standHold } from './hold.ts'
 
@@ -54,7 +53,7 @@ export async function listQueue(
     state: stateOf(row),
     attempts: attemptsMade(row),
     cutOffs: row.cutOffs,
-    nextAttemptAt: nextAttemptOf(row, row.probeAt),
+    nextAttemptAt: row.dueAt,
     givenUpAt: row.expiresAt,
     lastReply: row.replyText,
   }))
@@ -69,8 +68,8 @@ export function countQueue(app: Rows, filter: QueueFilter): Promise<number> {
   return countQueuedDeliveries(app.store.read, filter)
 }
 
-function stateOf({ state, leasedBy }: QueuedDelivery): QueueState {
-  return state === 'held' ? 'held' : leasedBy === null ? 'waiting' : 'under way'
+function stateOf({ lane, leasedBy }: QueuedDelivery): QueueState {
+  return lane === 'held' ? 'held' : leasedBy === null ? 'waiting' : 'under way'
 }
 
 /** What the operator can have done to deliveries that are queued. */

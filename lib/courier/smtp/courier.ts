@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
-import { joinAborts } from '../../base/joined-abort.ts'
+import { type JoinedAbort, joinAborts } from '../../base/joined-abort.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { literalAddress } from '../../mail/address/address.ts'
@@ -23,6 +23,7 @@ import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
 import type { TlsResult } from '../tls-result.ts'
 import { isResolverSilent } from '../watched-dns.ts'
+import { AddressSlots } from './address-slots.ts'
 import { AddressStanding } from './address-standing.ts'
 import { createCarrier, forbidden } from './carrier.ts'
 import type { SessionOptions } from './connect.ts'
@@ -89,32 +90,32 @@ export interface SmtpCourierOptions {
   readonly ca?: string | undefined
   /** Large providers, whose domains share what they may get. */
   readonly providers?: Providers | undefined
+  /** How many connections one address gets at once, unless it is a provider's; no bound unless given. */
+  readonly mostAtAddress?: number | undefined
 }
 
-/** Who watches an attempt, and says whether it may go where it turns out to lead. */
-export interface Progress extends Watch {
+/** What is asked and told while an attempt is made. */
+export interface Progress extends Pick<Watch, 'commit'> {
+  /** Whether it is a first attempt, which is repeated soon if the server is only slow. */
+  readonly isFirst: boolean
+  /** Whether other mail waits for what this attempt holds: then a server does not have all the time that RFC 5321 gives it. */
+  isWaitedFor(): boolean
   /**
-   * Whether it is the turn of the destination that mail for `domain` turned out to go to, a group of mail servers or the
+   * Whether mail for `domain` may go to the destination that it turned out to go to, a group of mail servers or the
    * domain itself; else the attempt ends, untried. What the attempt shows from then on is of it.
    */
-  isTurnOf(destination: string, domain: string): Promise<boolean>
-  /** Whether the attempt may connect to the address now, with all that others have there. */
-  hasRoomAt(address: string): boolean
-  /**
-   * What the attempt had with the address is over, before other hosts are looked up and tried; what it has shown of it.
-   * @param isLost whether it greeted us and then fell silent or hung up
-   */
-  gone(address: string, showing: Outcome['showing'], isLost: boolean): void
+  mayGoTo(destination: string, domain: string): Promise<boolean>
 }
 
 const unwatched: Progress = {
-  signal: new AbortController().signal,
-  heard() {},
+  isFirst: false,
+  isWaitedFor: () => false,
   commit() {},
-  isTurnOf: async () => true,
-  hasRoomAt: () => true,
-  gone() {},
+  mayGoTo: async () => true,
 }
+
+/** What the steps of an attempt need of it. */
+type Steps = Watch & Pick<Progress, 'mayGoTo'>
 
 export interface SmtpCourier {
   /** Carries the message to its MX, once. Throws only when `raw` can't be read. */
@@ -138,37 +139,44 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     'addresses' in there && there.addresses.some(address => ownAddresses.has(address))
   const carrier = createCarrier(sessionOptions, { rules, idleMs: options.idleMs })
   const standing = new AddressStanding(clock)
+  const addresses = new AddressSlots(limits.addressWaitMs)
   const stopping = new AbortController()
 
   async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
     const beganMs = clock.monotonicMs()
-    const ended = joinAborts(stopping.signal, progress.signal)
-    const late = () => ended.abort(new Error(`no end within ${timeouts.totalMs} ms`))
-    const timer = setTimeout(late, timeouts.totalMs)
+    const ended = joinAborts(stopping.signal)
+    const timer = setTimeout(
+      () => ended.abort(new Error(`no end within ${timeouts.totalMs} ms`)),
+      timeouts.totalMs,
+    )
+    const silence = new Silence(progress, timeouts, ended)
     try {
       const tlsResults: TlsResult[] = []
       const { outcome } = await carryToDomain(delivery, raw, tlsResults, {
         signal: ended.signal,
-        heard: () => progress.heard(),
-        commit: () => progress.commit(),
-        isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
-        hasRoomAt: address => progress.hasRoomAt(address),
-        gone: (address, showing, isLost) =>
-          stopping.signal.aborted
-            ? progress.gone(address, undefined, false)
-            : progress.gone(address, showing, isLost),
+        heard: () => silence.heard(),
+        commit() {
+          silence.stop()
+          progress.commit()
+        },
+        mayGoTo: (destination, domain) => progress.mayGoTo(destination, domain),
       })
+      if (silence.isTooLong && progress.isFirst && isOpen(outcome)) {
+        const { showing: _unknown, ...rest } = outcome
+        return { ...rest, isTooSlow: true, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      }
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
       const isStopped = stopping.signal.aborted
       const shown = showing === undefined || isStopped ? {} : { showing }
-      const isCutOff = isStopped && outcome.result === 'transient' && outcome.code === undefined
+      const isCutOff = isStopped && isOpen(outcome)
       const isCounted =
         tlsResults.length > 0 && !delivery.isTlsReport && literalAddress(delivery.domain) === undefined
       const more = { ...(isCounted && { tlsResults }), ...(isCutOff && { isCutOff }) }
       return { ...rest, ...shown, ...more, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
+      silence.stop()
       ended.leave()
     }
   }
@@ -177,7 +185,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     delivery: SmtpDelivery,
     raw: Raw,
     tlsResults: TlsResult[],
-    progress: Progress,
+    progress: Steps,
   ): Promise<Ending> {
     const { signal } = progress
     // Quoted local parts may hold these, but they would end the path early in the hands of many a server.
@@ -185,7 +193,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
     const route = findRoute(routes, toAscii(delivery.domain).toLowerCase())
     if (route?.smarthost === undefined) return carryToMx(delivery, raw, tlsResults, progress, route)
-    if (!(await progress.isTurnOf(`smarthost:${route.smarthost.host}`, delivery.domain))) return untried()
+    if (!(await progress.mayGoTo(`smarthost:${route.smarthost.host}`, delivery.domain))) return untried()
     const parts = { dns, carrier, useIpv6, log }
     const ending = await carryToSmarthost(parts, delivery, raw, progress, route, route.smarthost)
     if (!route.fallsBack || ending.isFinal || hasAnswered(ending) || signal.aborted) return ending
@@ -197,7 +205,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     delivery: SmtpDelivery,
     raw: Raw,
     tlsResults: TlsResult[],
-    progress: Progress,
+    progress: Steps,
     route: Route | undefined,
   ): Promise<Ending> {
     const { signal } = progress
@@ -211,7 +219,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     if ('failure' in mx) {
       if (mx.failure.result === 'permanent') return { outcome: mx.failure, isFinal: true }
       // Whatever servers it led to before: that its DNS fails is nothing about them.
-      if (!(await progress.isTurnOf(delivery.domain, delivery.domain))) return untried()
+      if (!(await progress.mayGoTo(delivery.domain, delivery.domain))) return untried()
       if (mx.isSilence && (await isResolverSilent(dns))) return noResolver()
       return { outcome: { ...mx.failure, showing: 'fails' }, isFinal: true }
     }
@@ -226,8 +234,9 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     // It may be one that demands TLS: what we have no time for is no reason to go without.
     if (given.sts.isUnasked) return unheard('4.4.5', policyNotAsked)
     // After its policy was asked for: how long that takes is the domain's affair, and no place of the servers is held for it.
-    const group = mx.group === undefined ? undefined : (providers.ofHosts(mx.hosts)?.name ?? mx.group)
-    if (!(await progress.isTurnOf(group ?? delivery.domain, delivery.domain))) return untried()
+    const provider = mx.group === undefined ? undefined : providers.ofHosts(mx.hosts)
+    const group = provider?.name ?? mx.group
+    if (!(await progress.mayGoTo(group ?? delivery.domain, delivery.domain))) return untried()
     const { domain, sts } = given
     const note = (host: string, policyType: TlsResult['policyType'], type: TlsResult['type']) =>
       tlsResults.push({ policyDomain: domain, policyType, type, host })
@@ -242,13 +251,9 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         : // One that may not be reached is refused for good, and not until there is IPv6.
           literalAddresses(literal, useIpv6 || guard.refusal(literal, port) !== undefined)
     const found = new Map<string, AddressResult>()
-    const tried = new Set<string>()
-    let full: { readonly address: string; readonly preference: number } | undefined
     for (const host of mx.hosts) {
       if (signal.aborted) break
       const preference = mx.preferences.get(host)!
-      // A server that is less preferred is for when the others fail, and not for when they have enough to do.
-      if (full !== undefined && preference > full.preference) break
       // Of all that are preferred alike before any of them is tried: where one is ours, the others would send the mail to us.
       const alike = mx.hosts.filter(one => !found.has(one) && mx.preferences.get(one) === preference)
       await Promise.all(alike.map(async one => found.set(one, await findOf(one))))
@@ -276,20 +281,19 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           best = moreTelling(best, guarded(host, reason))
           continue
         }
-        if (!progress.hasRoomAt(address)) {
-          if (!tried.has(address)) full ??= { address, preference }
-          continue
-        }
         const turn = standing.mayTry(address)
         if (turn !== true) {
           best = moreTelling(best, passedOver(address, turn.inMs))
           continue
         }
         const stop = { host, address, tls, by, noteTls: note }
+        const most = provider?.concurrency ?? options.mostAtAddress ?? Number.POSITIVE_INFINITY
+        // Other hosts of the domain are for when this one fails, and not for when it has enough to do.
+        if (!(await addresses.enter(address, most, delivery.podId ?? '-', signal))) return untried(true)
         const carry = () => carrier.carryTo(stop, delivery, raw, progress)
-        const ending = await standing.watch(address, signal, carry)
-        tried.add(address)
-        progress.gone(address, ending.outcome.showing, ending.isLost === true)
+        const ending = await standing
+          .watch(address, signal, carry)
+          .finally(() => addresses.leave(address, delivery.podId ?? '-'))
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
@@ -297,9 +301,6 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         if (deferrals >= limits.mxDeferrals) return best
       }
     }
-    // Whoever had room has not answered either.
-    if (full !== undefined && best?.outcome.code === undefined && !signal.aborted)
-      return untried(full.address)
     return best ?? unheard('4.4.7', abortError(signal).message)
   }
 
@@ -312,10 +313,59 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   }
 }
 
-/** @param fullAddress where it is to wait for room */
-function untried(fullAddress?: string): Ending {
+/** @param isAddressFull whether it was for the address, and not for the destination */
+function untried(isAddressFull = false): Ending {
   const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
-  return { outcome: { ...outcome, isUntried: true, ...(fullAddress && { fullAddress }) }, isFinal: true }
+  return { outcome: { ...outcome, isUntried: true, ...(isAddressFull && { isAddressFull }) }, isFinal: true }
+}
+
+/** Whether nothing was said that decides about the message. */
+const isOpen = ({ result, code, isUntried, triedAgainInMs }: Ending['outcome']) =>
+  result === 'transient' && code === undefined && !isUntried && triedAgainInMs === undefined
+
+/**
+ * Ends an attempt whose other side stays silent while other mail waits: a first attempt after a moment, for it is repeated soon, and any
+ * other one after some seconds. Not once the mail may have been taken.
+ */
+class Silence {
+  readonly #progress: Pick<Progress, 'isFirst' | 'isWaitedFor'>
+  readonly #timeouts: SmtpTimeouts
+  readonly #ended: Pick<JoinedAbort, 'abort'>
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
+  isTooLong = false
+
+  constructor(
+    progress: Pick<Progress, 'isFirst' | 'isWaitedFor'>,
+    timeouts: SmtpTimeouts,
+    ended: Pick<JoinedAbort, 'abort'>,
+  ) {
+    this.#progress = progress
+    this.#timeouts = timeouts
+    this.#ended = ended
+    this.#wait(progress.isFirst ? timeouts.firstGreetingMs : timeouts.silentMs)
+  }
+
+  /** The other side gave a whole reply. */
+  heard(): void {
+    if (this.#isOver) return
+    clearTimeout(this.#timer)
+    this.#wait(this.#timeouts.silentMs)
+  }
+
+  /** It may stay silent from now on. */
+  stop(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+  }
+
+  #wait(ms: number, inMs = ms): void {
+    this.#timer = setTimeout(() => {
+      if (!this.#progress.isWaitedFor()) return this.#wait(ms, limits.silenceLookMs)
+      this.isTooLong = true
+      this.#ended.abort(new Error(`no answer within ${ms / 1000} s, and other mail waited`))
+    }, inMs)
+  }
 }
 
 /** Where mail may not go is no proof while another host may still take it; alone it is. */

@@ -173,15 +173,6 @@ export function keptRowsOf<Given extends Values, Row>(
   return composedForLists(build, (kept, db, given, lists) => rowsOf<Row>(db, kept, given, lists), [])
 }
 
-/** The same for a change; gives how many rows it changed. */
-export function keptChangeOf<Given extends Values>(
-  build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<unknown>,
-): OfLists<WriteDb, Given, number> {
-  const change = (kept: Kept, db: WriteDb, given: Values, lists: Rows) =>
-    changeOf(db, kept, valuesOf(kept, given, lists))
-  return composedForLists(build, change, 0)
-}
-
 /** The same for a change that gives rows back. */
 export function keptReturningRowsOf<Given extends Values, Row>(
   build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<Row>,

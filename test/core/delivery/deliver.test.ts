@@ -5,15 +5,22 @@ import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
-import type { FairTurns } from '../../../lib/queue/fair-turns.ts'
-import type { Leased } from '../../../lib/queue/leased.ts'
+import type { Leased } from '../../../lib/queue/lease.ts'
 import { createRunner } from '../../../lib/queue/runner.ts'
+import type { Attempt, Scheduler } from '../../../lib/queue/scheduler.ts'
 import { findDestination } from '../../../lib/store/destinations.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 import { until } from '../../support/until.ts'
+
+/** An attempt that counts for a destination, and may go where it turns out to lead, or not. */
+function attemptAt(destination: string, mayGo: boolean): Attempt {
+  const may = { isWaitedFor: () => false, commit() {}, mayGoTo: async () => mayGo, showed() {} }
+  return { isFirst: false, destination, isClean: false, ...may }
+}
 
 t.test('a domain that failed for its DNS alone is forgiven when it leads to servers again', async t => {
   const mxPort = await freePort('127.0.0.9')
@@ -30,26 +37,11 @@ t.test('a domain that failed for its DNS alone is forgiven when it leads to serv
   const standing = () => findDestination(app.store.read, 'theirs.example')
   for (const isTurn of [true, false]) {
     await send(app, operator, inbox, { to: 'bob@theirs.example', subject: 's', body: 'b' }, String(isTurn))
-    for (let n = 0; n < 3; n++)
-      await app.store.write(db => app.queue.note(db, 'theirs.example', 'fails', 'DNS failed'))
-    t.match(await standing(), { isFailing: 1 })
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
-    let overs = 0
-    await deliver(app, entry!, {
-      signal: new AbortController().signal,
-      heard() {},
-      commit() {},
-      hasRoomAt: () => true,
-      gone() {},
-      isTurnOf: async () => isTurn,
-      isClean: false,
-      isCutShort: false,
-      destination: isTurn ? 'mx.theirs.example' : 'theirs.example',
-      showed() {},
-      over: () => void overs++,
-      passedOver() {},
-    })
-    t.equal(overs, isTurn ? 1 : 0, 'others may have the place of what was taken')
+    const [entry] = await claim(app.queue, 'delivery')
+    await app.store.write(db => app.queue.note(db, 'theirs.example', 'fails', 'DNS failed'))
+    t.match(await standing(), { failures: 1 })
+    const destination = isTurn ? 'mx.theirs.example' : 'theirs.example'
+    await deliver(app, entry!, attemptAt(destination, isTurn))
     t.equal(await standing(), undefined)
   }
   t.equal(peer.messages.length, 1, 'the second one was given back, untried')
@@ -72,27 +64,14 @@ t.test('a domain that led to a group and leads elsewhere by now forgives the gro
     breaks: ['delivery'],
   })
   const ann = await inbox('ann')
-  for (let n = 0; n < 3; n++) await app.store.write(db => app.queue.note(db, 'mx:big', 'fails', 'down'))
+  await app.store.write(db => app.queue.note(db, 'mx:big', 'fails', 'down'))
   for (const isTurn of [false, true]) {
     const key = String(isTurn)
     await send(app, operator, ann, { to: 'bob@theirs.example', subject: 's', body: 'b' }, key)
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
-    const place = {
-      signal: new AbortController().signal,
-      heard() {},
-      commit() {},
-      hasRoomAt: () => true,
-      gone() {},
-      isTurnOf: async () => isTurn,
-      isClean: false,
-      isCutShort: false,
-      destination: isTurn ? 'mx:mx.theirs.example' : 'mx:big',
-      showed() {},
-      over() {},
-      passedOver() {},
-    }
-    await deliver(app, { ...entry!, destination: 'mx:big' }, place)
-    t.match(await findDestination(app.store.read, 'mx:big'), { failures: 3, isFailing: 1 })
+    const [entry] = await claim(app.queue, 'delivery')
+    const destination = isTurn ? 'mx:mx.theirs.example' : 'mx:big'
+    await deliver(app, { ...entry!, destination: 'mx:big' }, attemptAt(destination, isTurn))
+    t.match(await findDestination(app.store.read, 'mx:big'), { failures: 1 })
     const waiting = await app.store.read.selectFrom('queueEntry').select('destination').execute()
     if (!isTurn) t.strictSame(waiting, [{ destination: 'theirs.example' }], 'to be found by its domain')
     await app.store.write(db => db.deleteFrom('queueEntry').execute())
@@ -123,13 +102,15 @@ t.test("who names other people's servers beside dead ones stops nobody's mail to
   const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
   const ann = await inbox('ann')
   const allowanceOf = () => ({ concurrency: 5, perMinute: 0 })
-  const [one, other] = [0, 1].map(() => app.queue.fairTurns({ concurrency: 20, allowanceOf }))
+  const [one, other] = [0, 1].map(() =>
+    app.queue.scheduler({ kind: 'delivery', concurrency: 20, allowanceOf }),
+  )
   let number = 0
   /** Sends to these, and one process carries all that may begin. */
-  const carry = async (turns: FairTurns, ...to: string[]) => {
+  const carry = async (scheduler: Scheduler, ...to: string[]) => {
     for (const address of to)
       await send(app, operator, ann, { to: address, subject: 's', body: 'b' }, String(number++))
-    await carryAll(app, turns)
+    await carryAll(app, scheduler)
   }
   await carry(one!, 'x@flap.evil.example')
   t.equal(peer.messages.length, 1)
@@ -161,13 +142,13 @@ t.test('several domains with the same dead servers are one destination, which is
   const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
   const ann = await inbox('ann')
   const allowanceOf = () => ({ concurrency: 1, perMinute: 0 })
-  const turns = app.queue.fairTurns({ concurrency: 1, allowanceOf })
+  const scheduler = app.queue.scheduler({ kind: 'delivery', concurrency: 1, allowanceOf })
   for (const name of domains)
     await send(app, operator, ann, { to: `b@${name}`, subject: 's', body: 'b' }, name)
-  await carryAll(app, turns)
+  await carryAll(app, scheduler)
   t.match(await listFailing(app), [/^mx:mx1\.host\.example\+1:/])
   const tried = await app.store.read.selectFrom('attempt').selectAll().execute()
-  t.equal(tried.length, 3, 'all else waits untried')
+  t.equal(tried.length, 1, 'all else waits untried')
 })
 
 t.test('many names of one address have no more connections there than one has', async t => {
@@ -180,13 +161,17 @@ t.test('many names of one address have no more connections there than one has', 
   t.teardown(() => dns.close())
   const peer = await startPeer('127.0.0.9', mxPort)
   t.teardown(() => peer.close())
-  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+  const { app, inbox } = await openDoor(t, {
+    dns: dns.server,
+    mxPort,
+    toml: '[delivery]\nmode = "mx"\nconcurrency_per_destination = 2',
+  })
   const ann = await inbox('ann')
   for (const name of names) await send(app, operator, ann, { to: `b@${name}`, subject: 's', body: 'b' }, name)
   const allowanceOf = () => ({ concurrency: 2, perMinute: 0 })
-  const turns = app.queue.fairTurns({ concurrency: 100, allowanceOf })
-  const perform = (entry: Leased) => deliver(app, entry, turns.placeOf(entry))
-  const runner = createRunner({ queue: app.queue, kind: 'delivery', turns, perform, log: app.log })
+  const scheduler = app.queue.scheduler({ kind: 'delivery', concurrency: 100, allowanceOf })
+  const perform = (entry: Leased) => deliver(app, entry, scheduler.attemptOf(entry))
+  const runner = createRunner({ queue: app.queue, kind: 'delivery', scheduler, perform, log: app.log })
   runner.start()
   t.teardown(() => runner.stop())
   await until('all of it is taken', () => peer.messages.length === 12)
@@ -210,12 +195,13 @@ t.test('a message to fifty at one host goes in as many sessions as it gets, one 
   const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
   const to = Array.from({ length: 50 }, (_, n) => `b${n}@theirs.example`)
   await send(app, operator, await inbox('ann'), { to, subject: 's', body: 'b' }, 'fifty')
-  const turns = app.queue.fairTurns({
+  const scheduler = app.queue.scheduler({
+    kind: 'delivery',
     concurrency: 100,
     allowanceOf: () => ({ concurrency: 5, perMinute: 0 }),
   })
-  const perform = (entry: Leased) => deliver(app, entry, turns.placeOf(entry))
-  const runner = createRunner({ queue: app.queue, kind: 'delivery', turns, perform, log: app.log })
+  const perform = (entry: Leased) => deliver(app, entry, scheduler.attemptOf(entry))
+  const runner = createRunner({ queue: app.queue, kind: 'delivery', scheduler, perform, log: app.log })
   runner.start()
   t.teardown(() => runner.stop())
   await until('all of it is noted', async () => (await listUndone(app)).length === 0)
@@ -233,16 +219,16 @@ function listUndone({ store }: Networked) {
 }
 
 /** Carries all that may begin. */
-async function carryAll(app: Networked, turns: FairTurns): Promise<void> {
-  for (let some = await turns.claim(); some.length > 0; some = await turns.claim())
+async function carryAll(app: Networked, scheduler: Scheduler): Promise<void> {
+  for (let some = await scheduler.claim(); some.length > 0; some = await scheduler.claim())
     for (const entry of some) {
-      await deliver(app, entry, turns.placeOf(entry))
-      turns.end(entry)
+      await deliver(app, entry, scheduler.attemptOf(entry))
+      scheduler.end(entry)
     }
 }
 
 async function listFailing({ store }: Networked): Promise<string[]> {
-  const rows = await store.read.selectFrom('destination').select('name').where('isFailing', '=', 1).execute()
+  const rows = await store.read.selectFrom('destination').select('name').where('failures', '>', 0).execute()
   return rows.map(({ name }) => name)
 }
 
@@ -275,7 +261,7 @@ t.test(
         replies.push(reply)
         const now = app.clock.now().toISOString()
         await app.store.write(db => db.updateTable('queueEntry').set({ dueAt: now }).execute())
-        const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+        const [entry] = await claim(app.queue, 'delivery')
         await deliver(app, entry!)
       }
       const [delivery] = await listMessageDeliveries(app, operator, messageId)
@@ -297,7 +283,7 @@ t.test(
     t.ok(waitMinutes(full.delivery) > 50, 'later than the minute of the schedule')
     const now = app.clock.now().toISOString()
     await app.store.write(db => db.updateTable('queueEntry').set({ dueAt: now, expiresAt: now }).execute())
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const [entry] = await claim(app.queue, 'delivery')
     await deliver(app, entry!)
     const [given] = await listMessageDeliveries(app, operator, full.messageId)
     t.match(given, {
@@ -311,7 +297,7 @@ t.test(
     const soon = new Date(app.clock.now().getTime() + 30_000).toISOString()
     await app.store.write(db => db.updateTable('queueEntry').set({ expiresAt: soon }).execute())
     replies.push('452 4.2.2 Mailbox full')
-    const [last] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const [last] = await claim(app.queue, 'delivery')
     await deliver(app, last!)
     const [waiting] = await listMessageDeliveries(app, operator, late.messageId)
     t.match(
@@ -366,7 +352,7 @@ t.test('what is given up by a clock that was wrong for a moment is not', async t
     },
   })
   const carry = async (by: Networked) => {
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const [entry] = await claim(app.queue, 'delivery')
     await deliver(by, entry!)
     return (await listMessageDeliveries(app, operator, messageId))[0]
   }

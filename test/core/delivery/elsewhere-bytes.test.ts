@@ -7,6 +7,7 @@ import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { findFile, openRaw } from '../../../lib/core/mailbox/raws.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { putNode } from '../../../lib/store/nodes.ts'
+import { claim } from '../../support/claim.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
@@ -54,7 +55,7 @@ t.test(
         name: 'BytesElsewhere',
         message: /another node may have them/,
       })
-      const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+      const [entry] = await claim(app.queue, 'delivery')
       await deliver(app, entry!)
       const [delivery] = await listMessageDeliveries(app, operator, messageId)
       t.match(delivery, {
@@ -72,7 +73,7 @@ t.test(
       { to: 'bob@theirs.example', subject: 's', body },
       'last',
     )
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const [entry] = await claim(app.queue, 'delivery')
     const broken = Object.create(app, {
       blobs: { value: { ...app.blobs, find: () => Promise.reject(new Error('EIO: i/o error')) } },
     })

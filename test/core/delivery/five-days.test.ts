@@ -6,6 +6,7 @@ import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
@@ -56,7 +57,7 @@ t.test('five days of "not now", by the API and by SMTP, on a clock that is put o
   for (let next = await nextDue(); next; next = await nextDue()) {
     nowMs = Math.max(nowMs, Date.parse(next.dueAt))
     if (nowMs > beganMs + 7 * dayMs) throw new Error('it is never given up')
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const [entry] = await claim(app.queue, 'delivery')
     if (entry) await deliver(app, entry)
   }
 

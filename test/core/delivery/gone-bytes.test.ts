@@ -5,6 +5,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
+import { claim } from '../../support/claim.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
 t.test('what was to be sent is gone from the disk: its delivery fails with that reason, at once', async t => {
@@ -19,7 +20,7 @@ t.test('what was to be sent is gone from the disk: its delivery fails with that 
     rmSync(join(dataDir, 'raw', file!.slice(-2)), { recursive: true })
     // Where nothing is, the disk is not mounted, and then nothing is gone.
     mkdirSync(join(dataDir, 'raw', file!.endsWith('00') ? '11' : '00'), { recursive: true })
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const [entry] = await claim(app.queue, 'delivery')
     await deliver(app, entry!)
     const [delivery] = await listMessageDeliveries(app, operator, messageId)
     t.match(delivery, {

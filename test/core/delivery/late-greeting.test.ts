@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
-import type { Leased } from '../../../lib/queue/leased.ts'
+import type { Leased } from '../../../lib/queue/lease.ts'
 import { createRunner } from '../../../lib/queue/runner.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { startDns } from '../../support/dns.ts'
@@ -45,9 +45,9 @@ async function stage(t: Test, clock: Clock = systemClock) {
   })
   const ann = await inbox('ann')
   const allowanceOf = () => ({ concurrency: 5, perMinute: 0 })
-  const turns = app.queue.fairTurns({ concurrency: 4, allowanceOf })
-  const perform = (entry: Leased) => deliver(app, entry, turns.placeOf(entry))
-  const runner = createRunner({ queue: app.queue, kind: 'delivery', turns, perform, log: app.log })
+  const scheduler = app.queue.scheduler({ kind: 'delivery', concurrency: 4, allowanceOf })
+  const perform = (entry: Leased) => deliver(app, entry, scheduler.attemptOf(entry))
+  const runner = createRunner({ queue: app.queue, kind: 'delivery', scheduler, perform, log: app.log })
   t.teardown(async () => {
     await app.courier.close()
     await runner.stop()

@@ -10,6 +10,7 @@ import { tellDueNotices } from '../../../lib/core/delivery/notices.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { listOwedNotices, settleOwedNotice } from '../../../lib/store/owed-notices.ts'
 import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { getPeer, without } from '../../support/peers.ts'
 import { freePort } from '../../support/ports.ts'
@@ -74,7 +75,7 @@ async function setUp(t: Test, script: Script) {
   }
   const deliverSome = async (most: number) => {
     for (let n = 0; n < most; n++) {
-      const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+      const [entry] = await claim(app.queue, 'delivery')
       if (!entry) return
       await deliver(app, entry)
     }
@@ -226,7 +227,7 @@ t.test('what is delivered to an inbox here is told so, and parameters are bounde
 t.test('what was delivered is not sent again because its notice could not be made', async t => {
   const { submit, app, peer } = await setUp(t, {})
   await submit('<ann@ours.example>', '<bob@theirs.example> NOTIFY=SUCCESS')
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'delivery')
   const broken: Networked = Object.create(app, {
     mailReader: {
       get() {
@@ -376,7 +377,7 @@ function brokenReader(app: Networked): Networked {
 t.test('a notice that could not be made after the record is told later', needed, async t => {
   const { submit, app, notices, wait, log } = await setUp(t, {})
   await submit('<ann@ours.example>', '<bob@theirs.example> NOTIFY=SUCCESS')
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'delivery')
   const unread: Networked = Object.create(app, {
     store: {
       value: Object.create(app.store, {
@@ -403,7 +404,7 @@ t.test('a notice that can not be made is given up after days, which is said once
   const { submit, app, deliverAll, wait, log } = await setUp(t, { RCPT: '550 5.1.1 nobody of that name' })
   await submit('<ann@ours.example>', '<bob@theirs.example>')
   const broken = brokenReader(app)
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'delivery')
   await deliver(broken, entry!)
   await deliverAll()
   const hours = Math.ceil(limits.noticeGivenUpMs / limits.noticePutOffMs) + 2

@@ -4,6 +4,7 @@ import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { findDestination } from '../../../lib/store/destinations.ts'
 import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -160,7 +161,7 @@ t.test(
         const { app, peer, dns, inboxId } = await setUp(t, script, /^(?:a )?(?:silent|dripping)/.test(name))
         try {
           await send(app, operator, inboxId, { to, subject: 'Hi', body: 'Hello' }, name)
-          const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+          const [entry] = await claim(app.queue, 'delivery')
           await deliver(app, entry!)
           const row = await app.store.read.selectFrom('delivery').selectAll().executeTakeFirstOrThrow()
           t.match(row, {
@@ -204,10 +205,10 @@ t.test('what DNS and our own guard say of the servers is about them, and suppres
     dns.set('mx.zero.example', 'A', ['0.0.0.0'])
     for (const to of ['bob@bare.example', 'bob@zero.example']) {
       await send(app, operator, inboxId, { to, subject: 'Hi', body: 'Hello' }, to)
-      const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+      const [entry] = await claim(app.queue, 'delivery')
       await deliver(app, entry!)
       await send(app, operator, inboxId, { to, subject: 'Hi', body: 'Hello again' }, `${to} again`)
-      await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+      await claim(app.queue, 'delivery')
     }
     const rows = await app.store.read.selectFrom('delivery').selectAll().orderBy('id').execute()
     t.strictSame(

@@ -7,6 +7,7 @@ import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { findDestination } from '../../../lib/store/destinations.ts'
 import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -35,7 +36,7 @@ async function stopAt(t: Test, script: Script) {
   const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
   const sent = { to: 'bob@theirs.example', subject: 's', body: 'b' }
   const { messageId } = await send(app, operator, await inbox('ann'), sent, 'once')
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'delivery')
   const carried = deliver(app, entry!)
   await until('the other server has stalled', () => hasStalled)
   await until('all that it said before is read', () =>

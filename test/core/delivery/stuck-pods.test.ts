@@ -9,7 +9,7 @@ import { send } from '../../../lib/core/outbound/send.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import type { StsFinding } from '../../../lib/courier/encryption/sts-policies.ts'
 import { createSmtpCourier } from '../../../lib/courier/smtp/courier.ts'
-import type { Leased } from '../../../lib/queue/leased.ts'
+import type { Leased } from '../../../lib/queue/lease.ts'
 import { createRunner } from '../../../lib/queue/runner.ts'
 import { loopbackGuard } from '../../courier/loopback.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
@@ -69,12 +69,13 @@ async function stage(t: Test, mxOf: (n: number) => string[]) {
     },
   })
   const app: Networked = Object.create(door.app, { courier: { value: courier } })
-  const turns = app.queue.fairTurns({
+  const scheduler = app.queue.scheduler({
+    kind: 'delivery',
     concurrency: 40,
     allowanceOf: () => ({ concurrency: 3, perMinute: 0 }),
   })
-  const perform = (entry: Leased) => deliver(app, entry, turns.placeOf(entry))
-  const runner = createRunner({ queue: app.queue, kind: 'delivery', turns, perform, log: app.log })
+  const perform = (entry: Leased) => deliver(app, entry, scheduler.attemptOf(entry))
+  const runner = createRunner({ queue: app.queue, kind: 'delivery', scheduler, perform, log: app.log })
   runner.start()
   t.teardown(async () => {
     letGo()

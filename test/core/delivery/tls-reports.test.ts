@@ -7,6 +7,7 @@ import { sendTlsReports } from '../../../lib/core/delivery/tls-reports.ts'
 import { putStsPolicy } from '../../../lib/store/sts-policies.ts'
 import { countTlsResults, listTlsResults, listUnreported } from '../../../lib/store/tls-results.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -72,7 +73,7 @@ t.test(
     )
     t.equal(await sendTlsReports(app), 0)
 
-    const entries = await app.queue.claim('delivery', { limit: 10, room: () => 10 })
+    const entries = await claim(app.queue, 'delivery', 10)
     t.equal(entries.length, 1)
     await deliver(app, entries[0]!)
     const [mail = ''] = peer.messages

@@ -23,6 +23,7 @@ import type { DeliveryRow } from '../../../lib/store/tables.ts'
 import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { testAuthenticator } from '../../support/authenticator.ts'
 import { carryAll } from '../../support/carry-all.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { sealedText } from '../../support/rows.ts'
@@ -515,10 +516,7 @@ t.test('a deleted inbox: its questions go with it, but not those that still coun
   }
   await deleteInbox(app, operator, inbox.id)
   await carryAll(app)
-  t.strictSame(
-    [peer.messages.length, (await app.queue.claim('delivery', { limit: 9, room: () => 9 })).length],
-    [0, 0],
-  )
+  t.strictSame([peer.messages.length, (await claim(app.queue, 'delivery', 9)).length], [0, 0])
   await purge()
   t.equal((await question()).length, 1)
 

@@ -3,6 +3,7 @@ import { changeInbox, createInbox } from '../../../lib/core/account/inboxes.ts'
 import { addMember } from '../../../lib/core/account/members.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { createWebhooks } from '../../../lib/core/webhooks/tell.ts'
+import { claim } from '../../support/claim.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 import { type Reply, startWebhookReceiver } from '../../support/webhook-receiver.ts'
@@ -40,7 +41,7 @@ async function setUp(t: Test, replies: readonly Reply[], retry: readonly string[
       return (await door.messages()).at(-1)!.id
     },
     async tell() {
-      const due = await app.queue.claim('webhook', { limit: 10, room: () => 10 })
+      const due = await claim(app.queue, 'webhook', 10)
       await Promise.all(due.map(webhooks.tell))
       return due.length
     },

@@ -10,6 +10,7 @@ import { addPolicyRule, changePolicyMode } from '../../../lib/core/policy/rules.
 import type { DeliveryRow } from '../../../lib/store/tables.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { carryAll } from '../../support/carry-all.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
@@ -399,7 +400,7 @@ t.test('a bounce that overtakes the record of the delivery ends it', async t => 
   t.match(await state(waiting), { delivery: 'failed', message: 'failed' })
 
   const underWay = await sent({ to: 'carol@theirs.example', isCarried: false })
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'delivery')
   await comes(underWay.mailFrom!, dsn({ recipient: 'carol@theirs.example' }))
   // An attempt that was under way by then had found no suppression.
   await removeSuppression(app, 'carol@theirs.example')

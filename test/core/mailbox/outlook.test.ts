@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nextAttemptOf, outlookOf } from '../../../lib/core/mailbox/outlook.ts'
+import { outlookOf } from '../../../lib/core/mailbox/outlook.ts'
 import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../../lib/store/tables.ts'
 
 const at = (minute: number) => `2026-01-02T03:0${minute}:00.000Z`
@@ -20,13 +20,13 @@ const delivery: DeliveryRow = {
   },
 }
 const entry: QueueEntryRow = {
-  ...{ id: 'q', kind: 'delivery', subjectId: 'd', destination: 'mx.there.example', state: 'ready' },
+  ...{ id: 'q', kind: 'delivery', subjectId: 'd', destination: 'mx.there.example', lane: 'slow' },
   ...{ dueAt: at(5), expiresAt: at(9), attempts: 1, leasedBy: null, leasedUntil: null, createdAt: at(0) },
-  ...{ podId: 'p', inboxId: 'i', cutOffs: 0 },
+  ...{ podId: 'p', inboxId: 'i', cutOffs: 0, isKnown: 1, turn: 0 },
 }
 const failing: DestinationRow = {
-  ...{ name: 'mx.there.example', failures: 4, isFailing: 1, failingSince: at(0) },
-  ...{ lastFailure: 'of somebody else', probeAt: at(6), lookAt: at(6), updatedAt: at(1) },
+  ...{ name: 'mx.there.example', failures: 4, failingSince: at(0) },
+  ...{ lastFailure: 'of somebody else', retryAt: at(6), updatedAt: at(1) },
 }
 
 t.test('what happens to a delivery, and when next', async t => {
@@ -45,7 +45,7 @@ t.test('what happens to a delivery, and when next', async t => {
   t.equal(said({ state: 'delivered' }), `Taken by mx.there.example at ${at(1)}.`)
   t.match(said({ state: 'delivered', captured: 1 }), /^Kept on this machine/)
   t.equal(said({ state: 'failed', replyText: 'no such user.' }), `Failed for good at ${at(1)}: no such user.`)
-  t.match(said({ state: 'held' }, { state: 'held' }), /^Held because its inbox is suspended/)
+  t.match(said({ state: 'held' }, { lane: 'held' }), /^Held because its inbox is suspended/)
   t.equal(said({ state: 'cancelled', replyText: null }), `Cancelled by the operator at ${at(1)}.`)
   t.match(said({ state: 'held', heldBy: 'operator' }), /^Held by the operator/)
   t.equal(said({}, {}), `Attempt 2 is due at ${at(5)}${last}`)
@@ -56,27 +56,21 @@ t.test('what happens to a delivery, and when next', async t => {
     said({ attempts: 0, replyText: null, state: 'queued' }, { cutOffs: 2, attempts: 2 }),
     `Attempt 1 is due at ${at(5)}, after 2 that a crash or a stop cut off; given up at ${at(9)}.`,
   )
-  const parked = said({}, { state: 'parked' }, failing)
+  const waiting = said({}, { dueAt: at(6) }, failing)
   t.equal(
-    parked,
-    `Waits untried for mx.there.example, which has failed 4 times in a row since ${at(0)} and gets one attempt at a time, the next at ${at(6)}${last}`,
+    waiting,
+    `Waits for mx.there.example, which has failed 4 times in a row since ${at(0)} and gets one attempt at a time, the next at ${at(6)}${last}`,
   )
-  t.notMatch(parked, /somebody else/, "what was said of another's mail is not told")
+  t.notMatch(waiting, /somebody else/, "what was said of another's mail is not told")
+  t.equal(said({}, { dueAt: at(7) }, failing), `Attempt 2 is due at ${at(7)}${last}`)
+  const untried = { ...failing, failures: 0 }
   t.match(
-    said({}, { state: 'parked' }),
-    /^Waits for mx\.there\.example, which has as much under way as it may/,
+    said({}, { dueAt: at(6) }, untried),
+    /^Waits for mx\.there\.example, which could not be tried; next try at /,
   )
-  t.match(said({}, { state: 'unproven' }), /^Waits for a place among servers/)
-})
-
-t.test('a list and an explanation give the same time of the next attempt', async t => {
-  t.equal(nextAttemptOf(entry, failing.probeAt), at(5), 'its own, while it is not parked')
-  const parked = { ...entry, state: 'parked' }
-  t.equal(nextAttemptOf(parked, failing.probeAt), at(6), 'that of the probe')
-  t.match(outlookOf({ delivery, entry: parked, destination: failing, now: at(2) }), at(6))
-  t.equal(nextAttemptOf(parked, null), at(5))
-  const silent = { ...failing, lastFailure: 'the DNS resolver of this server does not answer' }
-  const outlook = outlookOf({ delivery, entry: parked, destination: silent, now: at(2) })
-  t.match(outlook, /^Waits untried, because the DNS resolver of this server does not answer; next try at /)
-  t.notMatch(outlook, 'failed 4 times')
+  const silent = { ...untried, lastFailure: 'the DNS resolver of this server does not answer' }
+  t.match(
+    said({}, { dueAt: at(6) }, silent),
+    /^Waits untried, because the DNS resolver of this server does not answer; next try at /,
+  )
 })

@@ -11,8 +11,9 @@ import { deleteMessage, deleteThread } from '../../../lib/core/mailbox/deletion.
 import { changeThread } from '../../../lib/core/mailbox/threads.ts'
 import { handle } from '../../../lib/core/outbound/operators-hand.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
+import { claim } from '../../support/claim.ts'
 import { without } from '../../support/peers.ts'
-import { contradictions, meet, outcomeOf, place, twoNodes } from '../../support/two-nodes.ts'
+import { attempt, contradictions, meet, outcomeOf, twoNodes } from '../../support/two-nodes.ts'
 
 const skip = without('postgres')
 
@@ -147,7 +148,7 @@ t.test('two nodes at once: the last deliveries of a message', { skip }, async t 
   const claimed = async () => {
     const key = `k${++letters}`
     const sent = await sendTo(id, 'a@example.net', key, { cc: ['b@example.net'] })(app)
-    const entries = await app.queue.claim('delivery', { limit: 2, room: () => 2 })
+    const entries = await claim(app.queue, 'delivery', 2)
     t.equal(entries.length, 2)
     return { messageId: sent.messageId, entries }
   }
@@ -160,7 +161,7 @@ t.test('two nodes at once: the last deliveries of a message', { skip }, async t 
         .executeTakeFirstOrThrow()
     ).status
   const carry = (entry: Parameters<typeof deliver>[1]) => (app: App) =>
-    deliver(app as Networked, entry, place)
+    deliver(app as Networked, entry, attempt)
   const sent = await claimed()
   await meet(nodes, carry(sent.entries[0]!), carry(sent.entries[1]!))
   t.equal(await statusOf(sent.messageId), 'sent')

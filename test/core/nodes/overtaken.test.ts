@@ -9,8 +9,9 @@ import { send } from '../../../lib/core/outbound/send.ts'
 import { addSuppression } from '../../../lib/core/outbound/suppressions.ts'
 import { addPolicyRule, changePolicyMode } from '../../../lib/core/policy/rules.ts'
 import { submit } from '../../../lib/core/submission/submit.ts'
+import { claim } from '../../support/claim.ts'
 import { without } from '../../support/peers.ts'
-import { contradictions, meet, outcomeOf, overtake, place, twoNodes } from '../../support/two-nodes.ts'
+import { attempt, contradictions, meet, outcomeOf, overtake, twoNodes } from '../../support/two-nodes.ts'
 
 const skip = without('postgres')
 const to = 'bob@theirs.example'
@@ -127,8 +128,8 @@ t.test('what waits for who is suppressed meanwhile is not carried', { skip }, as
   const [app] = nodes
   const from = await senderOn(app)
   await meet(nodes, sent(from), app => addSuppression(app, { recipient: to }))
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
-  await deliver(app as Networked, entry!, place)
+  const [entry] = await claim(app.queue, 'delivery')
+  await deliver(app as Networked, entry!, attempt)
   const row = await app.store.read.selectFrom('delivery').selectAll().executeTakeFirstOrThrow()
   t.match(row, { state: 'failed', captured: 0, replyText: /suppression list/ })
 })

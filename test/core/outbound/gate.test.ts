@@ -5,6 +5,7 @@ import { resumeInbox, suspendInbox } from '../../../lib/core/account/suspension.
 import { operator } from '../../../lib/core/app/caller.ts'
 import { sendScheduledDraft } from '../../../lib/core/drafts/send.ts'
 import { startApi } from '../../support/api-app.ts'
+import { claim } from '../../support/claim.ts'
 import { addVerifiedDomain } from '../../support/verified-domain.ts'
 
 const letter = { to: 'bob@theirs.example', subject: 's', body: 'b' }
@@ -25,7 +26,7 @@ t.test('a suspended inbox sends nothing until it is resumed', async t => {
   const sendAt = new Date(clock.now().getTime() + 60_000).toISOString()
   const { body: later } = await api.post(`/v1/inboxes/${id}/drafts`, { ...letter, sendAt })
   clock.advance(61_000)
-  const [entry] = await app.queue.claim('draft', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'draft')
   await sendScheduledDraft(app, entry!)
   const { status, lastError } = (await api.get(`/v1/drafts/${later.id}`)).body
   t.match([status, lastError], ['open', { error: 'inbox_suspended' }])

@@ -11,6 +11,7 @@ import { createQueue } from '../../../lib/queue/queue.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { appOn } from '../../support/app-on.ts'
 import { carryAll } from '../../support/carry-all.ts'
+import { claim } from '../../support/claim.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { startDns } from '../../support/dns.ts'
 import { membersOf } from '../../support/members.ts'
@@ -18,7 +19,6 @@ import { freePort } from '../../support/ports.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
 const key: Caller = { keyId: '01890000-0000-7000-8000-000000000000', podId: null, inboxId: null }
-const room = () => Number.POSITIVE_INFINITY
 
 async function setUp(t: Test) {
   const mxPort = await freePort('127.0.0.9')
@@ -89,7 +89,7 @@ t.test('what is under way ends as it ends', async t => {
     ['451 4.7.1 later', 'held', 1],
   ] as const) {
     const id = await sendTo(`${state}@theirs.example`)
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room })
+    const [entry] = await claim(app.queue, 'delivery')
     // The suspension comes when the server is being spoken to.
     const courier = {
       ...app.courier,
@@ -103,7 +103,7 @@ t.test('what is under way ends as it ends', async t => {
     await deliver(Object.create(app, { courier: { value: courier } }), entry!)
     t.strictSame(await states(id), [state])
     t.equal((await listMessageDeliveries(app, operator, id))[0]?.attempts, attempts)
-    t.strictSame(await app.queue.claim('delivery', { limit: 1, room }), [])
+    t.strictSame(await claim(app.queue, 'delivery'), [])
     await resumeInbox(app, inboxId)
     if (state === 'held') t.strictSame(await states(id), ['deferred'])
   }
@@ -121,13 +121,13 @@ t.test('what is put off is not held while the inbox may send', async t => {
 t.test('what comes up before it is held is held then, without an attempt', async t => {
   const { app, inboxId, peer, sendTo, states } = await setUp(t)
   const id = await sendTo('a@theirs.example')
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room })
+  const [entry] = await claim(app.queue, 'delivery')
   await suspendInbox(app, inboxId, null)
   await deliver(app, entry!)
   t.strictSame(await states(id), ['held'])
   t.equal(peer.messages.length, 0)
   const queued = await app.store.read.selectFrom('queueEntry').selectAll().execute()
-  t.match(queued, [{ state: 'held', attempts: 0, leasedBy: null }])
+  t.match(queued, [{ lane: 'held', attempts: 0, leasedBy: null }])
   t.strictSame(
     await app.store.read.selectFrom('attempt').selectAll().execute(),
     [],
@@ -198,12 +198,12 @@ onEveryDatabase('many are held and released in bounded steps', async (t, store) 
   t.equal(await count(), 450)
   t.ok(changed.length >= 3 && changed.every(each => each <= 200), `${changed}`)
   t.ok(changed[0]! > 0, 'the first of them in the write of the suspension')
-  t.strictSame(await queue.claim('delivery', { limit: 500, room }), [])
+  t.strictSame(await claim(queue, 'delivery', 500), [])
   changed = []
   await resumeInbox(app, id)
   t.equal(await count(), 0)
   t.ok(changed.length >= 3 && changed.every(each => each <= 200), `${changed}`)
-  t.equal((await queue.claim('delivery', { limit: 500, room })).length, 450)
+  t.equal((await claim(queue, 'delivery', 500)).length, 450)
   t.equal(await store.write(db => holdSome(app, db, id, '')), undefined, 'not of one that may send')
   t.equal(await count(), 0)
 })

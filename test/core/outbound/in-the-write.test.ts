@@ -13,6 +13,7 @@ import { addSuppression } from '../../../lib/core/outbound/suppressions.ts'
 import { addPolicyRule, changePolicyMode } from '../../../lib/core/policy/rules.ts'
 import { createQueue } from '../../../lib/queue/queue.ts'
 import { appOn } from '../../support/app-on.ts'
+import { claim } from '../../support/claim.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { beforeWrites } from '../../support/interrupted.ts'
 import { membersOf } from '../../support/members.ts'
@@ -121,9 +122,7 @@ onEveryDatabase('what changes between the asking and the write is heeded', async
         await app.store.write(db =>
           db.updateTable('queueEntry').set({ dueAt: '2026-01-01T00:00:00.000Z' }).execute(),
         )
-        const entry = (await queue.claim('draft', { limit: 10, room: () => 10 })).find(
-          one => one.subjectId === draft.id,
-        )
+        const entry = (await claim(queue, 'draft', 10)).find(one => one.subjectId === draft.id)
         await sendScheduledDraft(late, entry!)
         if (code !== 'not_found') {
           t.match(

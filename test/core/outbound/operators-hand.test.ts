@@ -12,10 +12,9 @@ import { send } from '../../../lib/core/outbound/send.ts'
 import { createQueue } from '../../../lib/queue/queue.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { appOn } from '../../support/app-on.ts'
+import { claim as claimDue } from '../../support/claim.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { membersOf } from '../../support/members.ts'
-
-const room = () => Number.POSITIVE_INFINITY
 
 async function setUp(t: Parameters<typeof appOn>[0], store: Store) {
   const bare = await appOn(t, store, '')
@@ -34,7 +33,7 @@ async function setUp(t: Parameters<typeof appOn>[0], store: Store) {
     (await listQueue(app, 100, filter)).map(line => line.recipient).sort()
   const states = async (messageId: string) =>
     (await listMessageDeliveries(app, operator, messageId)).map(one => one.state)
-  const claim = () => app.queue.claim('delivery', { limit: 10, room })
+  const claim = () => claimDue(app.queue, 'delivery', 10)
   return { app, pod, ann, bea, sendFrom, recipients, states, claim }
 }
 
@@ -91,7 +90,7 @@ onEveryDatabase(
   async (t, store) => {
     const { app, ann, sendFrom, states, claim } = await setUp(t, store)
     const message = await sendFrom(ann, 'a@one.example', 'b@two.example')
-    const [entry] = await app.queue.claim('delivery', { limit: 1, room })
+    const [entry] = await claimDue(app.queue, 'delivery')
     t.equal(await handle(app, 'cancel', { ids: [message] }), 1, 'not what is under way')
     await app.store.write(db => app.queue.later(db, entry!))
     t.strictSame(await claim(), [])

@@ -20,14 +20,15 @@ t.test('a send and a delivery take so many statements, and no more come in by th
   const { app: bare } = await startApi(t)
   const courier: Networked['courier'] = {
     carry: async (_delivery, _raw, progress) =>
-      (await progress?.isTurnOf('mx:mx.there.example', 'there.example'))
+      (await progress?.mayGoTo('mx:mx.there.example', 'there.example'))
         ? taken
         : { result: 'transient', text: 'not now', durationMs: 0, isUntried: true },
     close: async () => {},
   }
   const app: Networked = Object.create(bare, { courier: { value: courier } })
   const inbox = (await createInbox(app, operator, {})).id
-  const turns = app.queue.fairTurns({
+  const scheduler = app.queue.scheduler({
+    kind: 'delivery',
     concurrency: 10,
     allowanceOf: () => ({ concurrency: 5, perMinute: 0 }),
   })
@@ -47,9 +48,9 @@ t.test('a send and a delivery take so many statements, and no more come in by th
   const v = () => String(number++)
 
   const deliverOne = async () => {
-    const [entry] = await turns.claim()
-    const found = await counted(() => deliver(app, entry!, turns.placeOf(entry!)))
-    turns.end(entry!)
+    const [entry] = await scheduler.claim()
+    const found = await counted(() => deliver(app, entry!, scheduler.attemptOf(entry!)))
+    scheduler.end(entry!)
     return found
   }
   // The first of each makes rows of a day and of a domain.

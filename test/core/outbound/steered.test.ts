@@ -9,6 +9,7 @@ import { listEvents } from '../../../lib/core/events/list.ts'
 import { deleteMessage } from '../../../lib/core/mailbox/deletion.ts'
 import { getMessage } from '../../../lib/core/mailbox/messages.ts'
 import { replyToMessage, send } from '../../../lib/core/outbound/send.ts'
+import { claim } from '../../support/claim.ts'
 import { startDns } from '../../support/dns.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -225,7 +226,7 @@ t.test('a scheduled draft whose recipients changed is not sent, and an event say
       .where('subjectId', '=', id)
       .execute(),
   )
-  const [entry] = await app.queue.claim('draft', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'draft')
   await sendScheduledDraft(app, entry!)
   t.match(await getDraft(app, operator, id), {
     status: 'open',

@@ -5,9 +5,8 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import t, { type Test } from 'tap'
 import { EventBody } from '../../../lib/model/event-body.ts'
-import { LeaseLost } from '../../../lib/queue/leased.ts'
+import { LeaseLost } from '../../../lib/queue/lease.ts'
 import { createRunner } from '../../../lib/queue/runner.ts'
-import { createTurnsInOrder } from '../../../lib/queue/turns.ts'
 import { deleteEventsBefore } from '../../../lib/store/events.ts'
 import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
@@ -289,11 +288,10 @@ t.test('a dead webhook delays no other', async t => {
   const runner = createRunner({
     queue: app.queue,
     kind: 'webhook',
-    turns: createTurnsInOrder({
-      queue: app.queue,
+    scheduler: app.queue.scheduler({
       kind: 'webhook',
       concurrency: 4,
-      concurrencyPerDestination: webhooks.concurrencyOf,
+      allowanceOf: url => ({ concurrency: webhooks.concurrencyOf(url), perMinute: 0 }),
     }),
     perform: webhooks.tell,
     log: app.log,

@@ -6,8 +6,19 @@ import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
+import type { Progress } from '../../../lib/courier/smtp/courier.ts'
+import { until } from '../../support/until.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
 import { type Script, type Step, startPeer } from './scripted-peer.ts'
+
+/** An attempt that may go anywhere. */
+const progressOf = (more: Partial<Progress> = {}): Progress => ({
+  isFirst: false,
+  isWaitedFor: () => false,
+  commit() {},
+  mayGoTo: async () => true,
+  ...more,
+})
 
 const received = 'From: a@here.example\r\nSubject: x\r\n\r\nline\r\n..dot\r\n'
 
@@ -53,16 +64,11 @@ t.test('a message that can not be read is our fault: throws, and the peer gets n
 
 t.test('who may have lost the lease by the final dot does not say it', async t => {
   const { courier, peers } = await loopback(t, [{}])
-  const progress = {
-    signal: new AbortController().signal,
-    heard() {},
+  const progress = progressOf({
     commit() {
       throw new Error('another has it')
     },
-    hasRoomAt: () => true,
-    gone() {},
-    isTurnOf: async () => true,
-  }
+  })
   await t.rejects(courier.carry(delivery(), raw, progress), /another has it/)
   t.same(peers[0]?.messages, [])
 })
@@ -80,10 +86,7 @@ function hasUnread(port: number): boolean {
 t.test('nothing lies between the look at the lease and the leaving of the final dot', async t => {
   const { courier, peers, port } = await loopback(t, [{}])
   let hasLeft = false
-  const progress = {
-    ...cutWhen('heard'),
-    signal: new AbortController().signal,
-    heard() {},
+  const progress = progressOf({
     commit() {
       // The first that this process does after it: nobody reads meanwhile.
       process.nextTick(() => {
@@ -91,7 +94,7 @@ t.test('nothing lies between the look at the lease and the leaving of the final 
         while (!hasLeft && Date.now() < endMs) hasLeft = hasUnread(port)
       })
     },
-  }
+  })
   t.match(await courier.carry(delivery(), raw, progress), { result: 'delivered' })
   t.ok(hasLeft)
   const long = Buffer.from(`From: a@here.example\r\n\r\n${'.\r\n'.repeat(5_000)}`)
@@ -501,22 +504,6 @@ t.test('who hangs up, once it has greeted, does not for that count as one that d
         t.strictSame({ result, showing }, { result: 'transient', showing: undefined }, JSON.stringify(script))
       }
       t.equal(peers[0]?.connections, 6, 'it was asked each time')
-      const told: unknown[] = []
-      await courier.carry(delivery(), raw, {
-        signal: new AbortController().signal,
-        heard() {},
-        commit() {},
-        isTurnOf: async () => true,
-        hasRoomAt: () => true,
-        gone: (address, showing, isLost) => told.push({ address, showing, isLost }),
-      })
-      const address = hosts[0] === undefined ? '127.0.0.3' : '127.0.0.2'
-      const lost = { address, showing: undefined, isLost: true }
-      t.strictSame(
-        told.filter(one => (one as typeof lost).isLost),
-        [lost],
-        'it may hang again',
-      )
       await courier.close()
     }
   }
@@ -525,57 +512,42 @@ t.test('who hangs up, once it has greeted, does not for that count as one that d
 t.test('a probe of an address that was cut off is no probe', async t => {
   let nowMs = 0
   const clock = { now: () => new Date(), monotonicMs: () => nowMs }
-  const { courier, peers } = await loopback(t, [{ greeting: { next: 'close' } }], { clock })
+  const script: Script = { greeting: ({ number }) => ({ next: number <= 3 ? 'close' : 'silence' }) }
+  const timeouts = { firstGreetingMs: 300, greetingMs: 300 }
+  const { courier, peers } = await loopback(t, [script], { clock, timeouts })
   for (let n = 0; n < 3; n++) await courier.carry(delivery(), raw)
   nowMs += 30_000
-  const unreadable = () => {
-    throw new Error('disk gone')
-  }
-  const cut = new AbortController()
-  const progress = {
-    signal: cut.signal,
-    heard() {},
-    commit() {},
-    hasRoomAt: () => true,
-    gone() {},
-    isTurnOf: async () => {
-      cut.abort(new Error('cut'))
-      return true
-    },
-  }
-  t.match(await courier.carry(delivery(), unreadable, progress), { text: 'cut' })
+  const cut = await courier.carry(delivery(), raw, progressOf({ isFirst: true, isWaitedFor: () => true }))
+  t.match(cut, { result: 'transient', showing: undefined })
   await courier.carry(delivery(), raw)
-  t.equal(peers[0]?.connections, 4, 'the next one finds out')
+  t.equal(peers[0]?.connections, 5, 'the next one finds out')
 })
 
 t.test(
-  'who has as many connections as it gets is waited for, and nobody less preferred is asked',
+  'an address gets no more connections at once than it may, and mail waits for it for a moment',
   async t => {
-    const { courier, peers, dns } = await loopback(t, [{}, {}, undefined])
-    const full = new Set<string>()
-    const progress = {
-      signal: new AbortController().signal,
-      heard() {},
-      commit() {},
-      isTurnOf: async () => true,
-      hasRoomAt: (address: string) => !full.has(address),
-      gone() {},
-    }
-    const carry = () => courier.carry(delivery(), raw, progress)
-    full.add('127.0.0.2')
-    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.2', showing: undefined })
-    t.equal(peers[1]?.connections, 0)
-    const at = (...hosts: [string, number][]) =>
-      hosts.map(([name, priority]) => ({ priority, exchange: `${name}.there.example` }))
-    dns.set('there.example', 'MX', at(['mx1', 10], ['mx2', 10]))
-    t.match(await carry(), { result: 'delivered', address: '127.0.0.3' }, 'who is as good is asked')
-    dns.set('there.example', 'MX', at(['mx3', 5], ['mx1', 10], ['mx2', 20]))
-    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.2' }, 'the one before it is down')
-    full.add('127.0.0.3')
-    dns.set('there.example', 'MX', at(['mx2', 5]))
-    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.3' })
-    full.clear()
-    t.match(await carry(), { result: 'delivered' })
+    const { courier, peers, dns } = await loopback(t, [{}, {}], { mostAtAddress: 1 })
+    for (const name of ['a', 'b', 'c'])
+      dns.set(`${name}.example`, 'MX', [{ priority: 1, exchange: 'mx1.there.example' }])
+    const outcomes = await Promise.all(
+      ['a', 'b', 'c'].map(name => courier.carry(delivery({ domain: `${name}.example` }), raw)),
+    )
+    t.strictSame(
+      outcomes.map(({ result }) => result),
+      ['delivered', 'delivered', 'delivered'],
+    )
+    t.equal(peers[0]?.most, 1, 'one after the other')
+    const mute = await loopback(t, [{ greeting: { next: 'silence' } }, {}], { mostAtAddress: 1 })
+    const hanging = mute.courier.carry(delivery(), raw)
+    await until('it hangs', () => mute.peers[0]!.connections === 1)
+    t.match(await mute.courier.carry(delivery(), raw), {
+      isUntried: true,
+      isAddressFull: true,
+      showing: undefined,
+    })
+    t.equal(mute.peers[1]?.connections, 0, 'nobody less preferred is asked')
+    await mute.courier.close()
+    await hanging
   },
 )
 
@@ -585,17 +557,12 @@ t.test('mail counts for a group of servers only when all that are tried are of i
   const many = Array.from({ length: 12 }, (_, n) => ({ priority: 1, exchange: `z${n}.there.example` }))
   const asked: string[][] = []
   const turnOf = async (domain: string) => {
-    const progress = {
-      signal: new AbortController().signal,
-      heard() {},
-      commit() {},
-      hasRoomAt: () => true,
-      gone() {},
-      isTurnOf: async (...of: [string, string]) => {
+    const progress = progressOf({
+      mayGoTo: async (...of: [string, string]) => {
         asked.push(of)
         return false
       },
-    }
+    })
     t.match(await courier.carry(delivery({ domain }), raw, progress), { isUntried: true })
     t.equal(asked.at(-1)![1], domain)
     return asked.at(-1)![0]
@@ -671,20 +638,6 @@ t.test('a host that takes no mail ends itself; when all say so, the mail ends', 
   }
 })
 
-/** Who watches, and cuts the attempt off when it is told of something. */
-function cutWhen(what: 'heard' | 'commit') {
-  const cut = new AbortController()
-  const end = (told: string) => told === what && cut.abort(new Error(`cut when told ${told}`))
-  return {
-    signal: cut.signal,
-    heard: () => void end('heard'),
-    commit: () => void end('commit'),
-    isTurnOf: async () => true,
-    hasRoomAt: () => true,
-    gone() {},
-  }
-}
-
 t.test('empty lines are no answer, and as many as a stranger likes are not kept', async t => {
   const few = {
     greeting: '\r\n \r\n\n220 peer.test',
@@ -704,52 +657,38 @@ t.test('empty lines are no answer, and as many as a stranger likes are not kept'
   }
 })
 
-t.test('a line that says that more comes is nothing heard', async t => {
-  const told: string[] = []
-  const watch = {
-    ...cutWhen('heard'),
-    signal: new AbortController().signal,
-    heard: () => void told.push('heard'),
-    commit: () => void told.push('commit'),
-  }
-  const more = '250-more\r\n'.repeat(50)
-  // No PIPELINING: each reply comes alone.
-  const EHLO = '250 peer.test'
-  const { courier } = await loopback(t, [
-    { EHLO, RCPT: `${more}250 2.1.5 ok`, message: `${more}250 2.0.0 taken` },
-  ])
-  t.match(await courier.carry(delivery(), raw, watch), { result: 'delivered' })
-  t.strictSame(told, ['heard', 'heard', 'heard', 'heard', 'heard', 'commit', 'heard'], 'each reply once')
-  const slow = await loopback(t, [{ EHLO, RCPT: { say: more, next: 'silence' } }])
-  told.length = 0
-  t.match(await slow.courier.carry(delivery(), raw, watch), { result: 'transient' })
-  t.equal(told.length, 3, 'greeting, EHLO and MAIL were answered')
-})
-
-t.test('who watches is told when the other side speaks, and when it may have the mail', async t => {
-  const spoken = await loopback(t, [{ EHLO: { next: 'silence' } }])
-  t.match(await spoken.courier.carry(delivery(), raw, cutWhen('heard')), { text: 'cut when told heard' })
-  const told: string[] = []
-  const watch = {
-    ...cutWhen('heard'),
-    signal: new AbortController().signal,
-    heard: () => void told.push('heard'),
-    commit: () => void told.push('commit'),
-  }
-  const { courier } = await loopback(t, [{}])
-  t.match(await courier.carry(delivery(), raw, watch), { result: 'delivered' })
-  const at = told.indexOf('commit')
-  t.strictSame(
-    { before: told.slice(0, at).length > 1, commits: told.filter(one => one === 'commit').length },
-    { before: true, commits: 1 },
-    'the replies of the session, and then what may not be broken off any more',
-  )
-  t.equal(told.at(-1), 'heard', 'the answer to the final dot')
-  const taken = await loopback(t, [{ message: { next: 'silence' } }, {}])
-  const outcome = await taken.courier.carry(delivery(), raw, cutWhen('commit'))
-  t.match(outcome, { result: 'transient', text: 'cut when told commit', address: '127.0.0.2' })
-  t.equal(taken.peers[1]?.connections, 0)
-})
+t.test(
+  'while other mail waits, a first attempt does not wait for a silent server, which is no fault of it',
+  async t => {
+    const EHLO = '250 peer.test'
+    // A line that says that more comes is no answer.
+    const RCPT = { say: '250-more\r\n'.repeat(50), next: 'silence' } as const
+    const timeouts = { firstGreetingMs: 300, silentMs: 300 }
+    const crowded = progressOf({ isFirst: true, isWaitedFor: () => true })
+    for (const script of [{ greeting: { next: 'silence' } }, { EHLO, RCPT }] as const) {
+      const { courier, peers } = await loopback(t, [script, {}], { timeouts })
+      const outcome = await courier.carry(delivery(), raw, crowded)
+      t.match(outcome, { result: 'transient', isTooSlow: true, showing: undefined, code: undefined })
+      t.equal(peers[1]?.connections, 0, 'and no other host is asked')
+    }
+    const late = await loopback(t, [{ message: { next: 'silence' } }], {
+      timeouts: { ...timeouts, finalReplyMs: 900 },
+    })
+    t.notOk((await late.courier.carry(delivery(), raw, crowded)).isTooSlow, 'nor if it may have the mail')
+    const mute = await loopback(t, [{ greeting: { next: 'silence' } }], {
+      timeouts: { ...timeouts, greetingMs: 900 },
+    })
+    const again = await mute.courier.carry(delivery(), raw, { ...crowded, isFirst: false })
+    t.match(
+      again,
+      { showing: 'fails', text: /other mail waited/, isTooSlow: undefined },
+      'at a later attempt it is one',
+    )
+    const alone = await mute.courier.carry(delivery(), raw, { ...crowded, isWaitedFor: () => false })
+    t.match(alone, { showing: 'fails', isTooSlow: undefined })
+    t.notMatch(alone.text, /other mail/, 'while nobody waits it has its time')
+  },
+)
 
 t.test('the answer to the final dot has a time of its own', async t => {
   const { courier } = await loopback(t, [{ message: { next: 'silence' } }], {

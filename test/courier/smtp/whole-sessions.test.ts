@@ -29,6 +29,8 @@ const timeouts: SmtpTimeouts = {
   resetMs: longMs,
   quitMs: longMs,
   totalMs: longMs,
+  firstGreetingMs: longMs,
+  silentMs: longMs,
 }
 
 const { cert, key } = await writeCertificate(t.testdir(), host)

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { answering } from '../../../lib/queue/standing.ts'
 import { findDestination, putDestination } from '../../../lib/store/destinations.ts'
 import { keptRow, keptRows } from '../../../lib/store/dialect/kept.ts'
 import { openStore } from '../../../lib/store/open.ts'
@@ -9,6 +8,7 @@ import { joinedText } from '../../../lib/store/postgres/joined.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
+import { destinationRow } from '../../support/rows.ts'
 
 const skip = without('postgres')
 
@@ -16,8 +16,7 @@ async function openOne(t: Test) {
   const store = await openStore(await newPostgresDatabase(migratedDatabase), systemClock)
   t.teardown(() => store.close())
   await store.write(async db => {
-    for (let n = 0; n < 30; n++)
-      await putDestination(db, { ...answering(`d${n}`, '2026-01-02'), failures: n % 3 })
+    for (let n = 0; n < 30; n++) await putDestination(db, destinationRow(`d${n}`, '2026-01-02', n % 3))
   })
   return store
 }

@@ -3,7 +3,6 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
-import { answering } from '../../../lib/queue/standing.ts'
 import { insertAttempt } from '../../../lib/store/deliveries.ts'
 import { findDestination, putDestination } from '../../../lib/store/destinations.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
@@ -17,6 +16,7 @@ import { createSerialWrites } from '../../../lib/store/transactions/serial.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
+import { destinationRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
 
 const skip = without('postgres')
@@ -29,7 +29,8 @@ async function openStores(t: Test) {
   return stores
 }
 
-const put = (db: WriteDb, name: string) => putDestination(db, answering(name, '2026-01-02T03:04:05.678Z'))
+const put = (db: WriteDb, name: string) =>
+  putDestination(db, destinationRow(name, '2026-01-02T03:04:05.678Z'))
 
 /** Which transaction it is. */
 async function transactionOf(db: WriteDb): Promise<string> {
