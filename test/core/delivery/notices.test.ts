@@ -348,7 +348,7 @@ t.test('a notice for which the inbox is full is told when it has room', needed, 
   await submit('<ann@ours.example>', '<bob@theirs.example>')
   const storage = { ...app.config.storage, inbox_bytes: 1 }
   const full: Networked = Object.create(app, { config: { value: { ...app.config, storage } } })
-  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const [entry] = await claim(app.queue, 'delivery', 1)
   await deliver(full, entry!)
   await deliverAll()
   t.match(
