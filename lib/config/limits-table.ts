@@ -43,7 +43,7 @@ export const storageTable = table(
       maximum: 1_000_000_000_000_000,
       unit: 'bytes',
       description:
-        'Bytes that one inbox may store: messages as sent or received, and attachments of unsent drafts, each rounded up to 1 KiB (0: no limit).',
+        'Bytes that one inbox may store: messages as sent or received, texts of drafts and attachments of unsent drafts, each rounded up to 1 KiB (0: no limit).',
     }),
     pod_bytes: number({
       default: 5_000_000_000,
@@ -51,7 +51,7 @@ export const storageTable = table(
       maximum: 1_000_000_000_000_000,
       unit: 'bytes',
       description:
-        "Bytes that all inboxes of one pod may store together: messages as sent or received, and attachments of unsent drafts, each rounded up to 1 KiB (0: no limit). It does not apply to the default pod, which is the operator's own. A pod may exceed it by what is stored for it within 10 seconds, and by one message.",
+        "Bytes that all inboxes of one pod may store together: messages as sent or received, texts of drafts and attachments of unsent drafts, each rounded up to 1 KiB (0: no limit). It does not apply to the default pod, which is the operator's own. A pod may exceed it by what is stored for it within 10 seconds, and by one message.",
     }),
   },
 )

@@ -21,22 +21,8 @@ export const RuleType = oneOf(['allow', 'block'], {
 })
 export type RuleType = Type.Static<typeof RuleType>
 
-const PolicyScope = oneOf(['account', 'pod', 'inbox'], {
-  title: 'PolicyScope',
-  description: 'Whether it is set for the account, the pod or the inbox.',
-})
-
-export const PolicyWriter = oneOf(['account', 'pod'], {
-  title: 'PolicyWriter',
-  description:
-    'Whether account keys or pod keys set it. What both set for one pod or inbox are two levels, and mail must pass both.',
-})
-export type PolicyWriter = Type.Static<typeof PolicyWriter>
-
-const PolicyLevel = named('PolicyLevel', 'A level of sender rules.', {
-  scope: PolicyScope,
-  setBy: PolicyWriter,
-})
+/** Whose keys set a level of sender rules. */
+export type PolicyWriter = 'account' | 'pod'
 
 const value = Type.String({
   minLength: 1,
@@ -54,8 +40,6 @@ export const PolicyRule = named(
     type: RuleType,
     value,
     direction: PolicyDirection,
-    scope: PolicyScope,
-    setBy: PolicyWriter,
     createdAt: instantOf('When it was made.'),
   },
 )
@@ -80,10 +64,6 @@ const PolicyOfDirection = named('DirectionPolicy', 'What holds in one direction.
     title: 'PolicyModeInForce',
     description:
       '`allowlist` if this level or another one that applies here has a list: then mail must be on every such list.',
-  }),
-  lists: Type.Array(PolicyLevel, {
-    examples: [[]],
-    description: 'The levels with an allowlist. Mail must be on each of these lists.',
   }),
   rules: Type.Array(PolicyRule, {
     examples: [[]],

@@ -9,6 +9,22 @@ import type { DraftAttachmentRow, DraftRow } from './tables.ts'
 
 export async function insertDraft(db: WriteDb, row: DraftRow): Promise<void> {
   await insertRow(db, 'draft', row)
+  await countText(db, row, textKiB(row))
+}
+
+type DraftText = Pick<DraftRow, 'body' | 'bodyHtml'>
+
+/** Returns what the text of a draft counts in the storage of its inbox, as long as there is the draft. */
+export function textKiB({ body, bodyHtml }: DraftText): number {
+  return kibOf(Buffer.byteLength(body ?? '') + Buffer.byteLength(bodyHtml ?? ''))
+}
+
+async function countText(
+  db: WriteDb,
+  { inboxId }: Pick<DraftRow, 'inboxId'>,
+  storedKiB: number,
+): Promise<void> {
+  if (storedKiB !== 0) await addToInbox(db, inboxId, { storedKiB })
 }
 
 export async function findDraft(db: Db, id: string): Promise<DraftRow | undefined> {
@@ -100,7 +116,7 @@ export async function countUnsentDrafts(db: Db, inboxId: string): Promise<number
  */
 export async function updateDraft(
   db: WriteDb,
-  read: Pick<DraftRow, 'id' | 'revision'>,
+  read: Pick<DraftRow, 'id' | 'inboxId' | 'revision'> & DraftText,
   changes: Partial<Omit<DraftRow, 'id' | 'inboxId' | 'revision' | 'createdAt'>>,
 ): Promise<boolean> {
   const done = await db
@@ -110,7 +126,9 @@ export async function updateDraft(
     .where('revision', '=', read.revision)
     .where('status', '<>', 'sent')
     .executeTakeFirst()
-  return done.numUpdatedRows > 0n
+  if (done.numUpdatedRows === 0n) return false
+  await countText(db, read, textKiB({ ...read, ...changes }) - textKiB(read))
+  return true
 }
 
 /** All but the bytes, in their order. */
@@ -182,5 +200,10 @@ async function countStored(
 
 /** A draft whose attachments are gone. */
 export async function deleteDraft(db: WriteDb, id: string): Promise<void> {
-  await db.deleteFrom('draft').where('id', '=', id).execute()
+  const row = await db
+    .deleteFrom('draft')
+    .where('id', '=', id)
+    .returning(['inboxId', 'body', 'bodyHtml'])
+    .executeTakeFirst()
+  if (row) await countText(db, row, -textKiB(row))
 }

@@ -153,6 +153,9 @@ export const invariants: readonly Invariant[] = [
         union all
         select (attachment."sizeBytes" + 1023) / 1024 from "draft" draft join "draftAttachment" attachment on attachment."draftId" = draft."id"
         where draft."inboxId" = inbox."id" and draft."status" != 'sent'
+        union all
+        select (coalesce(octet_length(draft."body"), 0) + coalesce(octet_length(draft."bodyHtml"), 0) + 1023) / 1024 from "draft" draft
+        where draft."inboxId" = inbox."id"
       ) sizes`,
     ),
   },

@@ -6,6 +6,7 @@ import { deleteInbox } from '../../lib/core/account/inboxes.ts'
 import { purgeDeletedInboxes } from '../../lib/core/account/purge.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { sendScheduledDraft } from '../../lib/core/drafts/send.ts'
+import { insertDraft } from '../../lib/store/drafts.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { claim } from '../support/claim.ts'
 import { findContradictions } from '../support/consistency.ts'
@@ -131,10 +132,7 @@ t.test('what a draft may not be', async t => {
   const row = await app.store.read.selectFrom('draft').selectAll().executeTakeFirstOrThrow()
   await app.store.write(async db => {
     for (let made = 1; made < limits.draftsPerInbox; made++) {
-      await db
-        .insertInto('draft')
-        .values({ ...row, id: app.ids.next() })
-        .execute()
+      await insertDraft(db, { ...row, id: app.ids.next() })
     }
   })
   const attachments = [{ filename: 'a', content: Buffer.alloc(400_000).toString('base64') }]

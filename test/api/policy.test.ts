@@ -22,8 +22,8 @@ t.test('what a policy is, and its inheritance', async t => {
   const { api, pod, inbox, faults } = await setUp(t)
   t.strictSame((await api.get('/v1/policy')).body, {
     scope: 'account',
-    inbound: { mode: 'none', effectiveMode: 'none', lists: [], rules: [], inheritedRules: [] },
-    outbound: { mode: 'none', effectiveMode: 'none', lists: [], rules: [], inheritedRules: [] },
+    inbound: { mode: 'none', effectiveMode: 'none', rules: [], inheritedRules: [] },
+    outbound: { mode: 'none', effectiveMode: 'none', rules: [], inheritedRules: [] },
   })
   const added = await api.post('/v1/policy/rules', rule('block', '@Evil.Example'))
   t.match(added, { status: 201, body: { type: 'block', value: 'evil.example', direction: 'outbound' } })

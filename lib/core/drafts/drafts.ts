@@ -150,7 +150,8 @@ export async function createDraft(
     if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
-    await requireStorage(app, db, await getInboxRow(db, caller, inbox.id), sizeOfAttachments(attachments))
+    const moreKiB = Math.max(1, sizeOfAttachments(attachments) + drafts.textKiB(row))
+    await requireStorage(app, db, await getInboxRow(db, caller, inbox.id), moreKiB)
     await drafts.insertDraft(db, { ...row, derived: await deriveFor(db, caller, row) })
     await drafts.insertDraftAttachments(db, attachments)
     await schedule(app, db, row)
@@ -167,6 +168,9 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
     const row = await getDraftRow(db, caller, found.id)
     const derived = await deriveFor(db, caller, { ...row, ...fields })
     const changes = { ...fields, derived, lastError: null, updatedAt: app.clock.now().toISOString() }
+    const longer = drafts.textKiB({ ...row, ...fields }) - drafts.textKiB(row)
+    const moreKiB = Math.max(0, longer) + sizeOfAttachments(attachments)
+    if (moreKiB > 0) await requireStorage(app, db, await getInboxRow(db, caller, row.inboxId), moreKiB)
     if (!(await drafts.updateDraft(db, row, changes))) throw new Problem('draft_sent')
     if (fields.sendAt !== undefined) {
       await app.queue.drop(db, row.id)
@@ -174,13 +178,6 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
     }
     if (change.attachments === undefined) return []
     const gone = await drafts.deleteDraftAttachments(db, row.id)
-    if (attachments.length > 0)
-      await requireStorage(
-        app,
-        db,
-        await getInboxRow(db, caller, row.inboxId),
-        sizeOfAttachments(attachments),
-      )
     await drafts.insertDraftAttachments(db, attachments)
     return gone
   })
@@ -240,12 +237,9 @@ async function writeKeeping(
   return draft
 }
 
-/** In KiB, as the inbox counts them; a draft without any takes one. */
+/** In KiB, as the inbox counts them. */
 function sizeOfAttachments(attachments: readonly DraftAttachmentRow[]): number {
-  return Math.max(
-    1,
-    attachments.reduce((sum, { sizeBytes }) => sum + kibOf(sizeBytes), 0),
-  )
+  return attachments.reduce((sum, { sizeBytes }) => sum + kibOf(sizeBytes), 0)
 }
 
 /** Fixes the recipients of a reply that names none, in the write that makes or changes it. @throws Problem `too_many_recipients` */

@@ -52,7 +52,7 @@ export function effectiveMode(levels: readonly PolicyLevel[]): 'none' | 'allowli
 }
 
 /** Whether an address must be on a list of this level. */
-export function hasList(level: PolicyLevel): boolean {
+function hasList(level: PolicyLevel): boolean {
   return level.mode === 'allowlist'
 }
 

@@ -22,7 +22,7 @@ import type { PolicyRuleRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { type Caller, reachesInbox, reachesPod } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
-import { effectiveMode, hasList, normalisePolicyValue, rulesInForce } from './decision.ts'
+import { effectiveMode, normalisePolicyValue, rulesInForce } from './decision.ts'
 import {
   accountScope,
   type LevelRows,
@@ -85,25 +85,17 @@ function presentDirection(level: Level, levels: readonly LevelRows[]): PolicyOfD
   return {
     mode: own.mode,
     effectiveMode: effectiveMode(levels),
-    lists: levels.filter(hasList).map(({ scope, setBy }) => ({ scope, setBy })),
-    rules: own.rules.map(rule => presentRule(own.scope, rule)),
-    inheritedRules: others.flatMap(one =>
-      rulesInForce(one).map(rule => presentRule(one.scope, rule as PolicyRuleRow)),
-    ),
+    rules: own.rules.map(presentRule),
+    inheritedRules: others.flatMap(rulesInForce).map(rule => presentRule(rule as PolicyRuleRow)),
   }
 }
 
-function presentRule(
-  scope: PolicyRule['scope'],
-  { id, type, value, direction, setBy, createdAt }: PolicyRuleRow,
-): PolicyRule {
+function presentRule({ id, type, value, direction, createdAt }: PolicyRuleRow): PolicyRule {
   return {
     id,
     type: type as PolicyRule['type'],
     value,
     direction: direction as PolicyDirection,
-    scope,
-    setBy,
     createdAt,
   }
 }
@@ -173,10 +165,10 @@ export async function addPolicyRule(
   return app.store.write(async db => {
     const level = await requireLevel(db, caller, named)
     const { type, direction } = request
-    const { scope, rules } = levelOf(levelsOf(await readScope(db, level), direction), level)
+    const { rules } = levelOf(levelsOf(await readScope(db, level), direction), level)
     if (rules.some(row => row.type === type && row.value === value)) throw new Problem('rule_exists')
     if (rules.length >= limits.policyRules) throw new Problem('rule_limit_reached')
-    return presentRule(scope, await makeRule(app, db, caller, level, { type, value, direction }))
+    return presentRule(await makeRule(app, db, caller, level, { type, value, direction }))
   })
 }
 
@@ -211,8 +203,7 @@ export async function deleteRule(app: App, caller: Caller, named: NamedScope, id
 export async function getRule({ store }: Rows, id: string): Promise<PolicyRule> {
   const row = isId(id) ? await findPolicyRule(store.read, id.toLowerCase()) : undefined
   if (!row) throw noSuchRule()
-  const scope = await scopeOfRule(store.read, row)
-  return presentRule(!scope?.podId ? 'account' : scope.inboxId ? 'inbox' : 'pod', row)
+  return presentRule(row)
 }
 
 function noSuchRule(): Problem {

@@ -41,7 +41,7 @@ const harms: readonly [check: string, sql: string][] = [
   ['queue', `update "queueEntry" set "subjectId" = 'nobody' where "kind" = 'draft'`],
   [
     'queue',
-    `insert into "queueEntry" select 'again', "kind", "subjectId", "destination", "state", "dueAt", "expiresAt", "attempts", "leasedBy", "leasedUntil", "createdAt", "podId", "inboxId", "cutOffs" from "queueEntry" limit 1`,
+    `insert into "queueEntry" select 'again', "kind", "subjectId", "destination", "lane", "isKnown", "turn", "dueAt", "expiresAt", "attempts", "leasedBy", "leasedUntil", "createdAt", "podId", "inboxId", "cutOffs" from "queueEntry" limit 1`,
   ],
   ['status', `delete from "delivery"`],
   ['held', `update "delivery" set "state" = 'held' where "state" = 'queued' or "state" = 'deferred'`],

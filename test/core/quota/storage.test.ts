@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
-import { createDraft, deleteDraft } from '../../../lib/core/drafts/drafts.ts'
+import { changeDraft, createDraft, deleteDraft } from '../../../lib/core/drafts/drafts.ts'
 import { sendDraft } from '../../../lib/core/drafts/send.ts'
 import { deleteMessage } from '../../../lib/core/mailbox/deletion.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
@@ -64,7 +64,7 @@ t.test('a full inbox accepts no mail and sends none until something is deleted',
   await write(inboxId, 'x'.repeat(1000))
   await t.rejects(write(inboxId, 'x'.repeat(8000)), { code: 'storage_full' }, 'nor does a send')
   t.equal(await stored(inboxId), 24)
-  const draft = await createDraft(app, operator, inboxId, { body: 'x', attachments: [attachmentOf(6 * kib)] })
+  const draft = await createDraft(app, operator, inboxId, { body: 'x', attachments: [attachmentOf(5 * kib)] })
   t.equal(await stored(inboxId), 30)
   t.match(await dialog.say('MAIL FROM:<ann@there.example> SIZE=1000'), { code: 250 })
   t.match(await dialog.say('RCPT TO:<agent@ours.example>'), { code: 452, text: /4\.2\.2/ })
@@ -176,28 +176,38 @@ t.test('a pod has its limit for all of its inboxes together, the default pod has
   await dialog.say('QUIT')
 })
 
-t.test('attachments of a draft count until it is deleted or sent', async t => {
-  const { app, inbox, stored } = await setUp(t, `[storage]\ninbox_bytes = ${100 * kib}`)
-  const inboxId = await inbox('agent')
-  const attachments = [attachmentOf(10 * kib)]
-  const draft = await createDraft(app, operator, inboxId, {
-    to: ['bob@there.example'],
-    subject: 'x',
-    body: 'x',
-    attachments,
-  })
-  t.equal(await stored(inboxId), 10)
-  const second = await createDraft(app, operator, inboxId, { body: 'x', attachments })
-  t.equal(await stored(inboxId), 20)
-  await deleteDraft(app, operator, second.id)
-  t.equal(await stored(inboxId), 10)
-  await sendDraft(app, operator, draft.id, randomUUID())
-  const [message] = await app.store.read.selectFrom('raw').select('sizeBytes').execute()
-  const sent = Math.ceil(message!.sizeBytes / kib)
-  t.equal(await stored(inboxId), sent)
-  await deleteDraft(app, operator, draft.id)
-  t.equal(await stored(inboxId), sent)
-})
+t.test(
+  'the text of a draft counts until it is deleted, and its attachments until it is deleted or sent',
+  async t => {
+    const { app, inbox, stored } = await setUp(t, `[storage]\ninbox_bytes = ${100 * kib}`)
+    const inboxId = await inbox('agent')
+    const attachments = [attachmentOf(10 * kib)]
+    const draft = await createDraft(app, operator, inboxId, {
+      to: ['bob@there.example'],
+      subject: 'x',
+      body: 'x',
+      attachments,
+    })
+    t.equal(await stored(inboxId), 11)
+    const second = await createDraft(app, operator, inboxId, { body: 'x', attachments })
+    t.equal(await stored(inboxId), 22)
+    await deleteDraft(app, operator, second.id)
+    t.equal(await stored(inboxId), 11)
+    await sendDraft(app, operator, draft.id, randomUUID())
+    const [message] = await app.store.read.selectFrom('raw').select('sizeBytes').execute()
+    const sent = Math.ceil(message!.sizeBytes / kib)
+    t.equal(await stored(inboxId), sent + 1)
+    await deleteDraft(app, operator, draft.id)
+    t.equal(await stored(inboxId), sent)
+    const text = 'x'.repeat(40 * kib)
+    const { id } = await createDraft(app, operator, inboxId, { body: text, bodyHtml: text })
+    t.equal(await stored(inboxId), sent + 80)
+    await t.rejects(changeDraft(app, operator, id, { body: 'x'.repeat(60 * kib) }), { code: 'storage_full' })
+    await t.rejects(createDraft(app, operator, inboxId, { body: text }), { code: 'storage_full' })
+    await changeDraft(app, operator, id, { body: 'x', bodyHtml: null })
+    t.equal(await stored(inboxId), sent + 1)
+  },
+)
 
 t.test('postmaster accepts mail whatever the limit is', async t => {
   const { mail, dialog } = await setUp(t, '[storage]\ninbox_bytes = 1')
