@@ -121,12 +121,12 @@ PS1='code $? next> ' python3 /given/terminal.py "$(cat /root/reactions)" bash --
     instead: ':',
   },
   {
-    begins: 'mailboxctl migrate --to',
+    begins: "systemctl stop 'mailboxd*.socket' mailboxd\nmailboxctl migrate --to",
     reason: 'the server is not there; moving.test.ts moves an installation to one and back',
     instead: ':',
   },
   {
-    begins: 'mailboxctl migrate --blobs',
+    begins: "systemctl stop 'mailboxd*.socket' mailboxd\nmailboxctl migrate --blobs",
     reason: 'the bucket is not there; moving-files.test.ts moves large messages to one and back',
     instead: ':',
   },
