@@ -65,7 +65,7 @@ const tables = [
   'usage',
 ] as const
 /** Columns of what is made by chance, or measured; a boundary is not always as long. */
-const hidden = /hash|secret|key$|durationMs|checkToken|^sizeBytes$/i
+const hidden = /hash|sha256|secret|key$|durationMs|checkToken|^sizeBytes$/i
 
 /** All rows of these, without what is hidden, by table. */
 export async function namedRows(db: Db, names: (text: string) => string): Promise<[string, string[]][]> {
