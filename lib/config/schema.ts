@@ -281,7 +281,7 @@ export const settings = Type.Object(
       dmarc_reject: Type.Enum(['refuse', 'mark', 'off'], {
         default: 'refuse',
         description:
-          'What happens to mail that fails DMARC when the domain in From asks that it be rejected (p=reject). With "refuse" it is answered 550 5.7.26; with "mark" it is taken, and its verdict is spam, as it is where the domain asks for less. With "off" no failure of DMARC counts.',
+          'What happens to mail that fails DMARC when the domain in From asks that it be rejected (p=reject). With "refuse" it is answered 550 5.7.26; with "mark" it is taken, and its verdict is spam, as with p=quarantine. With "off" no failure of DMARC counts.',
       }),
       trusted_arc_sealers: list('domain', 0, {
         default: [],
