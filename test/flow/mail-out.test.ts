@@ -231,7 +231,8 @@ t.test('what is wrong for now is tried again, what is wrong for good fails', asy
       {
         recipient: 'a@down.example',
         destination: 'mx:mx.down.example',
-        outlook: /^Attempt 2 is due at 20.*Z; the last one ended with ".*ECONNREFUSED.*"/,
+        outlook:
+          /^Waits for mx:mx\.down\.example, which failed at 20.*Z; next try at 20.*Z; the last one ended with ".*ECONNREFUSED.*"/,
         destinationFailures: 1,
       },
     ])

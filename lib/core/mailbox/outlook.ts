@@ -36,7 +36,11 @@ function waitsFor({ delivery, destination, now }: Standing, entry: QueueEntryRow
       return `Waits untried, because ${resolverSilent}; next try at ${entry.dueAt}`
     if (failures === 0)
       return `Waits for ${entry.destination}, which could not be tried; next try at ${entry.dueAt}`
-    return `Waits for ${entry.destination}, which has failed ${failures} times in a row since ${failingSince} and gets one attempt at a time, the next at ${entry.dueAt}`
+    const failed =
+      failures === 1
+        ? `failed at ${failingSince}`
+        : `has failed ${failures} times in a row since ${failingSince}`
+    return `Waits for ${entry.destination}, which ${failed}; next try at ${entry.dueAt}`
   }
   if (entry.dueAt >= entry.expiresAt) return 'No further attempt is due before its time is over'
   if (entry.dueAt <= now) return 'Is due now and waits for its turn'

@@ -59,7 +59,7 @@ t.test('what happens to a delivery, and when next', async t => {
   const waiting = said({}, { dueAt: at(6) }, failing)
   t.equal(
     waiting,
-    `Waits for mx.there.example, which has failed 4 times in a row since ${at(0)} and gets one attempt at a time, the next at ${at(6)}${last}`,
+    `Waits for mx.there.example, which has failed 4 times in a row since ${at(0)}; next try at ${at(6)}${last}`,
   )
   t.notMatch(waiting, /somebody else/, "what was said of another's mail is not told")
   t.equal(said({}, { dueAt: at(7) }, failing), `Attempt 2 is due at ${at(7)}${last}`)
