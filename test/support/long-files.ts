@@ -148,8 +148,6 @@ export const longFiles: readonly string[] = [
   'mail/text/html',
   'peers',
   'queue/clock-watch',
-  'queue/fair-turns',
-  'queue/pod-places',
   'queue/queue',
   'reading/attachment/extract',
   'reading/pool',
