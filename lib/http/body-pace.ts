@@ -11,7 +11,7 @@ export interface ArrivingBody {
 
 /**
  * Refuses a body that holds memory and brings less than `limits.bodyLeastBytes` in `limits.bodyLeastMs`.
- * @returns ends it
+ * @returns a function that stops watching it
  */
 export type WatchBody = (body: ArrivingBody) => () => void
 

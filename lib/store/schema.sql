@@ -502,7 +502,7 @@ create table "policyRule" (
   "value" text not null,
   "createdAt" text not null
 );
-create unique index "policyRule_value" on "policyRule" ("scope", "setBy", "direction", "value", "type");
+create unique index "policyRule_value" on "policyRule" ("scope", "direction", "value", "type", "setBy");
 
 -- What changed in the sender rules, and what they refused. podId and inboxId null: the account's own; an inbox's
 -- entry has its pod too. The indexes hold all that lists filter and count by.

@@ -34,7 +34,13 @@ export async function keepBeforeUpgrade(dataDir: string, lastStep: number, log: 
 }
 
 /** Removes what was kept before upgrades longer than `limits.beforeUpgradeMs` ago; gives how many files. */
-export async function expireBeforeUpgrade({ config, clock }: App): Promise<number> {
+export async function expireBeforeUpgrade({
+  config,
+  clock,
+}: {
+  readonly config: Pick<App['config'], 'data_dir'>
+  readonly clock: Pick<App['clock'], 'now'>
+}): Promise<number> {
   let count = 0
   for (const name of await readdir(config.data_dir)) {
     if (!form.test(name)) continue

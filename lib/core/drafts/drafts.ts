@@ -168,16 +168,16 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
     const row = await getDraftRow(db, caller, found.id)
     const derived = await deriveFor(db, caller, { ...row, ...fields })
     const changes = { ...fields, derived, lastError: null, updatedAt: app.clock.now().toISOString() }
-    const longer = drafts.textKiB({ ...row, ...fields }) - drafts.textKiB(row)
-    const moreKiB = Math.max(0, longer) + sizeOfAttachments(attachments)
+    // First what it no longer has: that makes room for the rest.
+    const gone = change.attachments === undefined ? [] : await drafts.deleteDraftAttachments(db, row.id)
+    const longerKiB = drafts.textKiB({ ...row, ...fields }) - drafts.textKiB(row)
+    const moreKiB = Math.max(0, longerKiB) + sizeOfAttachments(attachments)
     if (moreKiB > 0) await requireStorage(app, db, await getInboxRow(db, caller, row.inboxId), moreKiB)
     if (!(await drafts.updateDraft(db, row, changes))) throw new Problem('draft_sent')
     if (fields.sendAt !== undefined) {
       await app.queue.drop(db, row.id)
       await schedule(app, db, { ...row, ...fields })
     }
-    if (change.attachments === undefined) return []
-    const gone = await drafts.deleteDraftAttachments(db, row.id)
     await drafts.insertDraftAttachments(db, attachments)
     return gone
   })

@@ -90,7 +90,7 @@ class NotPermitted extends Problem {
     const message =
       reason === 'blocked'
         ? `A sender rule blocks ${address} (${rule?.value}). Nothing was sent.`
-        : `${address} is not on the allowlist of the ${level?.scope}, set by ${level?.setBy === 'pod' ? 'pod keys' : 'account keys'}. Nothing was sent. Add an allow rule there, or ask who manages it to do so.`
+        : `${address} is not on the allowlist of the ${level?.scope}, set by ${level?.setBy === 'pod' ? 'pod keys' : 'account keys'}. Nothing was sent. Add an allow rule there, or ask the operator to add it.`
     super('recipient_not_permitted', message, { recipient: address })
     this.refusal = refusal
   }

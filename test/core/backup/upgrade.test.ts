@@ -4,7 +4,6 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { createLog } from '../../../lib/base/log.ts'
-import type { App } from '../../../lib/core/app/app.ts'
 import { expireBeforeUpgrade, keepBeforeUpgrade } from '../../../lib/core/backup/upgrade.ts'
 import { databasePath } from '../../../lib/core/open-rows.ts'
 import { makeDataDir } from '../../support/migrated.ts'
@@ -20,7 +19,7 @@ t.test('the database from before an upgrade is kept for a week, and no longer', 
   t.strictSame(before.prepare('select "number" from "migration"').pluck().all(), [1])
   before.close()
 
-  const app = { config: { data_dir: dataDir }, clock: systemClock, log } as unknown as App
+  const app = { config: { data_dir: dataDir }, clock: systemClock }
   t.equal(await expireBeforeUpgrade(app), 0)
   utimesSync(kept, new Date(0), new Date(0))
   t.equal(await expireBeforeUpgrade(app), 1)

@@ -206,6 +206,10 @@ t.test(
     await t.rejects(createDraft(app, operator, inboxId, { body: text }), { code: 'storage_full' })
     await changeDraft(app, operator, id, { body: 'x', bodyHtml: null })
     t.equal(await stored(inboxId), sent + 1)
+    for (const size of [60, 70]) {
+      await changeDraft(app, operator, id, { attachments: [attachmentOf(size * kib)] })
+      t.equal(await stored(inboxId), sent + 1 + size, 'what is replaced makes room')
+    }
   },
 )
 

@@ -3,13 +3,13 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
-import type { Sealed } from '../../../lib/base/secret-box.ts'
 import { insertRows } from '../../../lib/store/dialect/insert.ts'
 import { copyRows, findOccupant, isHalfCopied } from '../../../lib/store/moving/copy.ts'
 import { describeTables } from '../../../lib/store/moving/moved-tables.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import type { AccountRow } from '../../../lib/store/tables.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { sealedText } from '../../support/rows.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
@@ -104,7 +104,7 @@ t.test('the tables that are moved are all but those that are made of others, wit
 })
 
 const account: AccountRow = {
-  ...{ id: 'account', signingSecret: 'x' as unknown as Sealed, podCount: 0, inboxCount: 0, createdAt: at },
+  ...{ id: 'account', signingSecret: sealedText('x'), podCount: 0, inboxCount: 0, createdAt: at },
   ...{ webhookUrl: null, webhookSecret: null, healthAt: null },
 }
 
