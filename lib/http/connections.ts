@@ -57,7 +57,7 @@ export const openPerPlace = 2
 
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
   const open = new Map<Duplex, Watched & { readonly socket: Socket }>()
-  /** Connections without a place, those without an accepted key, and those whose request with a key is still arriving. In each the longest first: they are closed in this order. */
+  /** Connections are closed in this order, the oldest of each set first: without a place, without an accepted key, with a request and a key still arriving. */
   const over = new Set<Duplex>()
   const waiting = new Set<Duplex>()
   const uploading = new Set<Duplex>()

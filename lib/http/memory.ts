@@ -21,7 +21,7 @@ export interface MemoryHold {
   /**
    * Waits until `bytes` are free and holds them. A hold never overtakes earlier ones of the same key or pod. The first hold of a key may
    * have any size.
-   * @param signal aborted when nobody needs them any more; only called if they have to wait
+   * @param signal returns a signal that is aborted when the bytes are no longer needed; only called if they have to wait
    * @throws Problem `rate_limit_exceeded` if the key or its pod holds too much for too long, `unavailable` if all together do;
    * the reason of `signal`
    */
@@ -32,9 +32,9 @@ export interface MemoryHold {
    */
   grow(bytes: number): void
   /**
-   * Allows others to take its memory while it is one of the oldest.
-   * @param cut ends what holds the memory
-   * @returns ends the permission
+   * Allows this hold to be cut if others need the memory and it is one of the oldest.
+   * @param cut ends the request, answer or stream that holds the memory
+   * @returns a function that takes the permission back
    */
   allowCut(cut: () => void): () => void
   /** Holds `bytes` instead of what it held: they are used already. Does nothing after `leave`. */
@@ -67,7 +67,7 @@ interface Waiting {
   readonly admit: () => void
 }
 
-/** @param refused called for each `enter` that waited in vain */
+/** @param refused called for each `enter` that is refused */
 export function createMemoryBudget(
   { bytes: allBytes, bytesPerKey, waitMs }: MemoryLimits,
   clock: Pick<Clock, 'monotonicMs'>,

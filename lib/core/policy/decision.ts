@@ -14,8 +14,8 @@ export interface Rule {
 }
 
 /**
- * The mode and the rules of one scope as one writer set them. What an account key sets for a pod, and what a pod key sets
- * for it, are two levels.
+ * The mode and the rules of one scope, as keys of one kind set them. A pod has two levels: one that
+ * account keys set, and one that pod keys set.
  */
 export interface PolicyLevel {
   readonly scope: 'account' | 'pod' | 'inbox'
@@ -63,7 +63,7 @@ export function rulesInForce(level: PolicyLevel): Rule[] {
 
 /**
  * A correspondent is refused if a level blocks one of their addresses, and admitted only if each level with a list lists
- * them. So no level can loosen another. Block beats allow. An empty allowlist admits nobody.
+ * them. No level can loosen another. Block beats allow. An empty allowlist admits nobody.
  */
 export function decide(levels: readonly PolicyLevel[], correspondent: Correspondent): Decision {
   const { addresses, allowable, isProven } = correspondent
