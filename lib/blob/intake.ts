@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -25,7 +25,7 @@ export function createIntake(spool: () => string, memoryBytes: number): Intake {
 
   const fault = { error: undefined as Error | undefined }
   // Of a file alone: what stays in memory is hashed in one call when that is needed.
-  const hash = createHash('sha256')
+  let hash: Hash
 
   return {
     write(chunk) {
@@ -41,7 +41,7 @@ export function createIntake(spool: () => string, memoryBytes: number): Intake {
         })
         const begin = Buffer.concat(chunks)
         chunks = []
-        hash.update(begin)
+        hash = createHash('sha256').update(begin)
         return file.write(begin) ? undefined : once(file, 'drain')
       }
       hash.update(chunk)

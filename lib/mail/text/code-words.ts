@@ -69,6 +69,15 @@ const weakForms: Readonly<Record<string, string>> = {
 
 export const weakStems: readonly string[] = [...new Set(Object.values(weakForms).join(' ').split(' '))]
 
+/** Parts of the names in `codeNames` that none of `weakStems` is part of. */
+const moreStems =
+  'number tunnus passe parol парол hasł hesl jelsz κωδικ fjalëkalim 码 碼 mật كلمة סיסמ'.split(' ')
+
+/** Every name of a code contains one of these, in lower case. A stem that contains another one is left out. */
+export const nameStems: readonly string[] = [...moreStems, ...weakStems].filter(
+  (stem, _, all) => !all.some(other => other !== stem && stem.includes(other)),
+)
+
 /** Words for "your" before a code, and behind it, in lower case. */
 export const yourWords: ReadonlySet<string> = new Set(
   'your dein deine deinen ihr ihre ihren votre ton tu su seu sua teu tua tuo tua suo vostro uw je jouw din dit ditt deres teie jūsu jūsų teu vostre tău tuo twój twoje twoja váš vaše tvůj tvoj vaš tvoje твой твоё твій ваш ваше вашият вашата твоят σας juaj þinn आपका'.split(

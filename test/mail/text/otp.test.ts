@@ -1,4 +1,5 @@
 import t from 'tap'
+import { codeNames, nameStems, weakStems } from '../../../lib/mail/text/code-words.ts'
 import { findOtp } from '../../../lib/mail/text/otp.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
@@ -181,3 +182,56 @@ t.test('whatever the text is, it is read in a moment', async t => {
     for (let count = 0; count < 10; count++) t.equal(findOtp({ subject: text, text }), found, part)
   }
 })
+
+t.test('every name of a code contains a stem, by which texts without codes are passed over', async t => {
+  for (const name of [...weakStems, ...writtenOut(codeNames)])
+    t.ok(
+      nameStems.some(stem => name.toLowerCase().includes(stem)),
+      name,
+    )
+})
+
+/** All texts that a pattern of groups, alternatives, classes and `?` matches; of a range its first character, of lookaheads nothing. */
+function writtenOut(pattern: string): string[] {
+  let at = 0
+  const alternatives = (): string[] => {
+    const found = sequence()
+    while (pattern[at] === '|') {
+      at++
+      found.push(...sequence())
+    }
+    return found
+  }
+  const sequence = (): string[] => {
+    let found = ['']
+    while (at < pattern.length && !'|)'.includes(pattern[at]!)) {
+      let next = item()
+      if (pattern[at] === '?') {
+        next = ['', ...next]
+        at++
+      } else if (pattern[at] === '{') at = pattern.indexOf('}', at) + 1
+      found = found.flatMap(before => next.map(one => before + one))
+    }
+    return found
+  }
+  const item = (): string[] => {
+    const group = /^\(\?(?::|(<?[!=]))/.exec(pattern.slice(at))
+    if (group) {
+      at += group[0].length
+      const inside = alternatives()
+      at++
+      return group[1] === undefined ? inside : ['']
+    }
+    if (pattern[at] === '[') {
+      const end = pattern.indexOf(']', at)
+      const letters = pattern.slice(at + 1, end)
+      at = end + 1
+      return /^.-.$/.test(letters) || /\w-\w/.test(letters) ? [letters[0]!] : [...letters]
+    }
+    if (pattern[at] === '\\') at++
+    return [pattern[at++]!]
+  }
+  const found = alternatives()
+  t.equal(at, pattern.length)
+  return found
+}
