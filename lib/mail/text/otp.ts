@@ -26,8 +26,8 @@ const weak = new RegExp(
   ].join('|'),
   'giu',
 )
-/** Most mail has none, which is found several times faster than names. Of words such as `important` none counts. */
-const anyStem = new RegExp(nameStems.map(one => (one === 'tan' ? 'tan(?!\\p{L})' : one)).join('|'), 'iu')
+/** Most mail has none, which is found in a tenth of the time of names. Of words such as `important` none counts. */
+const anyStem = new RegExp(nameStems.map(one => (one === 'tan' ? 'tan(?!\\p{L})' : one)).join('|'), 'u')
 const anyName = new RegExp(`${notInWord}(?:${codeNames})|${weak.source}`, 'iu')
 /** Codes that let nobody in, by what is before the name, in it, or behind it. */
 const otherBefore = new RegExp(`(?<![\\p{L}\\p{M}])(?:${otherKindWords})[ -]{0,3}$`, 'iu')
@@ -99,8 +99,11 @@ const codeNumber = /\b(?:verification|security|confirmation|authentication) numb
 const saying = new RegExp(`(?:[:：=–—-]|(?<![\\p{L}\\p{M}])(?:${sayingWords}))$`, 'iu')
 const sayingBefore = new RegExp(`^[\\s"'”»」】)\\]]*(?:[:：=–—-]|(?:${sayingWords})(?![\\p{L}\\p{M}]))`, 'iu')
 const enters = new RegExp(`(?<![\\p{L}\\p{M}])(?:${enterWords})\\s{1,3}$`, 'iu')
-/** Where one is asked to type in digits, and what they are for: then they need no name. */
-const asks = new RegExp(`(?=\\d)(?<=(?<![\\p{L}\\p{M}])(?:${enterWords})\\s{1,3}["'“«*]{0,3})`, 'iu')
+/**
+ * Where one is asked to type in digits, and what they are for: then they need no name. It begins with the digit, for which V8
+ * searches far faster than for words.
+ */
+const asks = new RegExp(`\\d(?<=(?<![\\p{L}\\p{M}])(?:${enterWords})\\s{1,3}["'“«*]{0,3}\\d)`, 'iu')
 const forSignIn = new RegExp(
   `^["'”»*]{0,3}\\s(?:to|in order to|on|um|pour|para|per|om|för att|for at|for å|aby|чтобы|щоб)\\s(?:[\\p{L}'’-]{1,20},?\\s){0,4}(?:${signInStems})`,
   'iu',
@@ -135,7 +138,7 @@ export function findOtp(message: {
 }): string | null {
   const raw = plainLetters(`${message.subject.slice(0, 1000)}\n\n${message.text.slice(0, read)}`)
   const isAsked = asks.test(raw)
-  if (!isAsked && !(anyStem.test(raw) && anyName.test(raw))) return null
+  if (!isAsked && !(anyStem.test(raw.toLowerCase()) && anyName.test(raw))) return null
   const text = plainDigits(raw)
   const codes = [...text.matchAll(code)].filter(match => mayBeCode(text, match)).map(one => placed(text, one))
   if (codes.length === 0) return null
