@@ -201,27 +201,35 @@ function isServiceEnvelope(mailFrom: string): boolean {
   return labels.some((_, at) => senderHosts.has(labels.slice(at).join('.')))
 }
 
-/** The words of a local part: `info_no-reply` has `info`, `no` and `reply`. */
+/** The words of a local part, without accents: `info_no-reply` has `info`, `no` and `reply`. */
 function wordsOf(address: string | null): string[] {
-  return localPart(address ?? '')
+  const name = localPart(address ?? '')
     .slice(0, 100)
+    .toLowerCase()
+  return (/[^\0-\x7f]/.test(name) ? withoutAccents(name) : name).split(/[-_.+]+/).slice(0, 12)
+}
+
+function withoutAccents(name: string): string {
+  return name
     .normalize('NFD')
     .replace(/\p{M}/gu, '')
     .replaceAll('ß', 'ss')
     .replaceAll('ł', 'l')
     .replaceAll('ı', 'i')
     .replaceAll('ø', 'o')
-    .toLowerCase()
-    .split(/[-_.+]+/)
-    .slice(0, 12)
 }
 
 /** Up to five words that follow each other are such a name. */
 function isNoReply(from: string | null): boolean {
   const words = wordsOf(from)
-  return words.some((_, start) =>
-    [1, 2, 3, 4, 5].some(count => noReplyNames.has(words.slice(start, start + count).join(''))),
-  )
+  for (let start = 0; start < words.length; start++) {
+    let name = ''
+    for (const word of words.slice(start, start + 5)) {
+      name += word
+      if (noReplyNames.has(name)) return true
+    }
+  }
+  return false
 }
 
 const isRole = (from: string | null) => wordsOf(from).some(word => roleNames.has(word))

@@ -242,8 +242,9 @@ interface Found {
 
 /** No marks that are not seen, and one kind of space. */
 function plainLetters(text: string): string {
-  return text
-    .replaceAll('\r\n', '\n')
+  const lines = text.replaceAll('\r\n', '\n')
+  if (!/[\u00a0-\uffff]/.test(lines)) return lines
+  return lines
     .replace(/[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '')
     .replace(/[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g, ' ')
 }
