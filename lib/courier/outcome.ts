@@ -40,12 +40,21 @@ export interface Outcome {
   readonly isNoticePassedOn?: true
   /** How TLS with the hosts that were tried went, and with the domain's policy, each to be counted once. */
   readonly tlsResults?: readonly TlsResult[]
-  /** It was not the turn of the servers that the domain leads to: nothing was tried. */
-  readonly isUntried?: true
-  /** We broke it off ourselves, because the process stops: nothing was found out. */
-  readonly isCutOff?: true
-  /** It was not tried because the address of the server has as many connections as it gets. */
-  readonly isAddressFull?: true
-  /** The other side had not answered within what a first attempt waits: nothing was found out, and it is tried again soon. */
-  readonly isTooSlow?: true
+}
+
+/**
+ * Why an attempt has no outcome: nothing was found out about the message or the servers.
+ * - `no-slot`: the destination that the domain leads to has no free slot. Nothing was tried.
+ * - `address-full`: the address of the server has as many connections as it may have. Nothing was tried.
+ * - `too-slow`: the server did not answer within the time of a first attempt, while other mail waited.
+ * - `cut-off`: this process stops, and broke the attempt off.
+ */
+export type Unfinished = 'no-slot' | 'address-full' | 'too-slow' | 'cut-off'
+
+/** The result of an attempt: an outcome, or the reason why there is none. */
+export type Result = Outcome | { readonly result: Unfinished }
+
+/** Returns whether the attempt has an outcome. */
+export function isOutcome(result: Result): result is Outcome {
+  return 'text' in result
 }

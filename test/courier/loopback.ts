@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { createAddressGuard } from '../../lib/courier/address-guard.ts'
 import { createDns } from '../../lib/courier/dns.ts'
+import { isOutcome, type Outcome } from '../../lib/courier/outcome.ts'
 import {
   createSmtpCourier,
   type SmtpCourier,
@@ -88,4 +89,14 @@ export async function loopback(
     await Promise.all([dns.close(), ...peers.map(peer => peer.close())])
   })
   return { dns, port, courier, peers }
+}
+
+/** Carries a message once. @throws Error if the attempt has no outcome */
+export async function outcomeOf(
+  courier: SmtpCourier,
+  ...carried: Parameters<SmtpCourier['carry']>
+): Promise<Outcome> {
+  const result = await courier.carry(...carried)
+  if (!isOutcome(result)) throw new Error(`the attempt has no outcome: ${result.result}`)
+  return result
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import t from 'tap'
-import { delivery, hosts, loopback, raw } from '../courier/loopback.ts'
+import { delivery, hosts, loopback, outcomeOf, raw } from '../courier/loopback.ts'
 import { fuzz } from '../support/fuzz.ts'
 
 const results = ['delivered', 'permanent', 'transient']
@@ -72,7 +72,7 @@ t.test('whatever a mail server answers, the attempt ends with an outcome', async
     },
     async input => {
       replies = input.toString('latin1').split('|')
-      const outcome = await courier.carry(delivery(), raw)
+      const outcome = await outcomeOf(courier, delivery(), raw)
       if (!results.includes(outcome.result)) throw new Error(`the outcome ${outcome.result}`)
       if (/[\0-\x08\x0a-\x1f\x7f]/.test(outcome.text))
         throw new Error(`control characters in ${JSON.stringify(outcome.text)}`)

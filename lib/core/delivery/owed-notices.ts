@@ -7,7 +7,7 @@ import { listNoticeStates } from '../../store/owed-notices.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { asksFor, type NoticeRequest, type Owed, readNoticeRequest } from '../outbound/notice-request.ts'
-import type { Ended } from './record.ts'
+import type { Ended } from './attempt.ts'
 
 /**
  * Notes what who submitted a message is to be told of an attempt, in the write that records it. What becomes of the recipients
@@ -55,14 +55,14 @@ export async function oweNotice(
 function owedOf(
   waitedMs: number,
   request: NoticeRequest,
-  { outcome, inboxId }: Ended,
+  { kind, outcome }: Ended,
   until: string,
 ): Owed | undefined {
   if (outcome.result === 'permanent')
     return asksFor(request, 'FAILURE') ? { action: 'failed', until: null } : undefined
   if (outcome.result === 'delivered') {
     if (!asksFor(request, 'SUCCESS') || outcome.isNoticePassedOn) return undefined
-    return { action: inboxId === undefined ? 'relayed' : 'delivered', until: null }
+    return { action: kind === 'received' ? 'delivered' : 'relayed', until: null }
   }
   const isLate = waitedMs >= limits.delayNoticeMs && !request.isDelayTold
   return isLate && asksFor(request, 'DELAY') ? { action: 'delayed', until } : undefined

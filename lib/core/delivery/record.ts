@@ -23,23 +23,8 @@ import { noteForwardOutcome } from '../forwarding/outcome.ts'
 import { eventSubject } from '../outbound/event-subject.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
 import { isSaidToAll, suppressBounced } from '../outbound/suppressions.ts'
+import type { Ended } from './attempt.ts'
 import { waitBoundsOf } from './waits.ts'
-
-/** One attempt's end, with what else belongs into the write that records it. */
-export interface Ended {
-  readonly outcome: Outcome
-  readonly captured?: boolean
-  /** Its time was over before anything was tried, by the clock of that moment. */
-  readonly isGivenUp?: boolean
-  /** Where the captured mail asks its reader to go. */
-  readonly link?: string
-  /** A local delivery: the rows of the message as the other inbox gets it. */
-  readonly write?: (db: WriteDb) => Promise<unknown>
-  /** Whether these tell what became of other deliveries. */
-  readonly saysOfOthers?: boolean
-  /** The inbox here that it was for. */
-  readonly inboxId?: string
-}
 
 /** A delivery as it was before the attempt. */
 export interface Attempted {
@@ -59,10 +44,10 @@ export async function record(
   db: WriteDb,
   entry: Leased,
   attempted: Attempted,
-  { outcome: given, captured, write }: Ended,
+  end: Ended,
 ): Promise<void> {
   const { delivery, message } = attempted
-  const outcome = withClass(given)
+  const outcome = withClass(end.outcome)
   const now = app.clock.now().toISOString()
   const isTransient = outcome.result === 'transient'
   const retryAt = await noteDestination(app, db, entry, attempted, outcome)
@@ -73,7 +58,7 @@ export async function record(
   const state = { delivered: 'delivered', transient: 'deferred', permanent: 'failed' }[outcome.result]
   const isThere = await updateDelivery(db, delivery.id, {
     state,
-    captured: captured ? 1 : 0,
+    captured: end.kind === 'captured' ? 1 : 0,
     attempts: attemptsMade(entry),
     replyCode: outcome.code ?? null,
     replyEnhanced: outcome.enhanced ?? null,
@@ -85,7 +70,7 @@ export async function record(
   })
   // The message was deleted while this was under way, and the queue entry with it.
   if (!isThere) throw new LeaseLost()
-  await write?.(db)
+  if (end.kind === 'received') await end.write(db)
   leaveInserts(db)
   await insertAttempt(db, {
     id: app.ids.next(),

@@ -19,7 +19,7 @@ import {
   loopsBack,
   toAscii,
 } from '../mx.ts'
-import type { Outcome } from '../outcome.ts'
+import type { Result, Unfinished } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
 import type { TlsResult } from '../tls-result.ts'
 import { isResolverSilent } from '../watched-dns.ts'
@@ -119,8 +119,8 @@ type Steps = Watch & Pick<Progress, 'mayGoTo'>
 
 export interface SmtpCourier {
   /** Carries the message to its MX, once. Throws only when `raw` can't be read. */
-  carry(delivery: SmtpDelivery, raw: Raw, progress?: Progress): Promise<Outcome>
-  /** Ends idle connections with QUIT and what is still carried with a transient outcome; wait for yours first. */
+  carry(delivery: SmtpDelivery, raw: Raw, progress?: Progress): Promise<Result>
+  /** Ends idle connections with QUIT, and cuts off what is still carried; wait for yours first. */
   close(): Promise<void>
 }
 
@@ -142,7 +142,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const addresses = new AddressSlots(limits.addressWaitMs)
   const stopping = new AbortController()
 
-  async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
+  async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Result> {
     const beganMs = clock.monotonicMs()
     const ended = joinAborts(stopping.signal)
     const timer = setTimeout(
@@ -152,7 +152,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     const silence = new Silence(progress, timeouts, ended)
     try {
       const tlsResults: TlsResult[] = []
-      const { outcome } = await carryToDomain(delivery, raw, tlsResults, {
+      const ending = await carryToDomain(delivery, raw, tlsResults, {
         signal: ended.signal,
         heard: () => silence.heard(),
         commit() {
@@ -161,19 +161,21 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         },
         mayGoTo: (destination, domain) => progress.mayGoTo(destination, domain),
       })
-      if (silence.isTooLong && progress.isFirst && isOpen(outcome)) {
-        const { showing: _unknown, ...rest } = outcome
-        return { ...rest, isTooSlow: true, durationMs: Math.round(clock.monotonicMs() - beganMs) }
-      }
-      const { showing, ...rest } = outcome
-      // What we broke off ourselves says nothing of the other side.
+      if (isUntried(ending)) return { result: ending }
+      const { outcome } = ending
+      if (isOpen(outcome) && silence.isTooLong && progress.isFirst) return { result: 'too-slow' }
       const isStopped = stopping.signal.aborted
-      const shown = showing === undefined || isStopped ? {} : { showing }
-      const isCutOff = isStopped && isOpen(outcome)
+      if (isOpen(outcome) && isStopped) return { result: 'cut-off' }
+      const { showing, ...rest } = outcome
       const isCounted =
         tlsResults.length > 0 && !delivery.isTlsReport && literalAddress(delivery.domain) === undefined
-      const more = { ...(isCounted && { tlsResults }), ...(isCutOff && { isCutOff }) }
-      return { ...rest, ...shown, ...more, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      return {
+        ...rest,
+        // What we broke off ourselves says nothing of the other side.
+        ...(showing !== undefined && !isStopped && { showing }),
+        ...(isCounted && { tlsResults }),
+        durationMs: Math.round(clock.monotonicMs() - beganMs),
+      }
     } finally {
       clearTimeout(timer)
       silence.stop()
@@ -186,19 +188,19 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     raw: Raw,
     tlsResults: TlsResult[],
     progress: Steps,
-  ): Promise<Ending> {
+  ): Promise<Ending | Untried> {
     const { signal } = progress
     // Quoted local parts may hold these, but they would end the path early in the hands of many a server.
     if (/[\x00-\x1f\x7f<>]/.test(delivery.rcptTo)) return refused('5.1.3', 'the address can not be sent to')
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
     const route = findRoute(routes, toAscii(delivery.domain).toLowerCase())
     if (route?.smarthost === undefined) return carryToMx(delivery, raw, tlsResults, progress, route)
-    if (!(await progress.mayGoTo(`smarthost:${route.smarthost.host}`, delivery.domain))) return untried()
+    if (!(await progress.mayGoTo(`smarthost:${route.smarthost.host}`, delivery.domain))) return 'no-slot'
     const parts = { dns, carrier, useIpv6, log }
     const ending = await carryToSmarthost(parts, delivery, raw, progress, route, route.smarthost)
     if (!route.fallsBack || ending.isFinal || hasAnswered(ending) || signal.aborted) return ending
     const direct = await carryToMx(delivery, raw, tlsResults, progress, undefined)
-    return direct.isFinal ? direct : moreTelling(ending, direct)
+    return isUntried(direct) || direct.isFinal ? direct : moreTelling(ending, direct)
   }
 
   async function carryToMx(
@@ -207,7 +209,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     tlsResults: TlsResult[],
     progress: Steps,
     route: Route | undefined,
-  ): Promise<Ending> {
+  ): Promise<Ending | Untried> {
     const { signal } = progress
     const seen = secureDns && createAuthenticatedDns(secureDns)
     const lookups = seen ?? dns
@@ -219,7 +221,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     if ('failure' in mx) {
       if (mx.failure.result === 'permanent') return { outcome: mx.failure, isFinal: true }
       // Whatever servers it led to before: that its DNS fails is nothing about them.
-      if (!(await progress.mayGoTo(delivery.domain, delivery.domain))) return untried()
+      if (!(await progress.mayGoTo(delivery.domain, delivery.domain))) return 'no-slot'
       if (mx.isSilence && (await isResolverSilent(dns))) return noResolver()
       return { outcome: { ...mx.failure, showing: 'fails' }, isFinal: true }
     }
@@ -236,7 +238,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     // After its policy was asked for: how long that takes is the domain's affair, and no place of the servers is held for it.
     const provider = mx.group === undefined ? undefined : providers.ofHosts(mx.hosts)
     const group = provider?.name ?? mx.group
-    if (!(await progress.mayGoTo(group ?? delivery.domain, delivery.domain))) return untried()
+    if (!(await progress.mayGoTo(group ?? delivery.domain, delivery.domain))) return 'no-slot'
     const { domain, sts } = given
     const note = (host: string, policyType: TlsResult['policyType'], type: TlsResult['type']) =>
       tlsResults.push({ policyDomain: domain, policyType, type, host })
@@ -289,7 +291,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         const stop = { host, address, tls, by, noteTls: note }
         const most = provider?.concurrency ?? options.mostAtAddress ?? Number.POSITIVE_INFINITY
         // Other hosts of the domain are for when this one fails, and not for when it has enough to do.
-        if (!(await addresses.enter(address, most, delivery.podId ?? '-', signal))) return untried(true)
+        if (!(await addresses.enter(address, most, delivery.podId ?? '-', signal))) return 'address-full'
         const carry = () => carrier.carryTo(stop, delivery, raw, progress)
         const ending = await standing
           .watch(address, signal, carry)
@@ -313,15 +315,14 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   }
 }
 
-/** @param isAddressFull whether it was for the address, and not for the destination */
-function untried(isAddressFull = false): Ending {
-  const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
-  return { outcome: { ...outcome, isUntried: true, ...(isAddressFull && { isAddressFull }) }, isFinal: true }
-}
+/** Why no server was asked. */
+type Untried = Extract<Unfinished, 'no-slot' | 'address-full'>
+
+const isUntried = (ending: Ending | Untried): ending is Untried => typeof ending === 'string'
 
 /** Whether nothing was said that decides about the message. */
-const isOpen = ({ result, code, isUntried, triedAgainInMs }: Ending['outcome']) =>
-  result === 'transient' && code === undefined && !isUntried && triedAgainInMs === undefined
+const isOpen = ({ result, code, triedAgainInMs }: Ending['outcome']) =>
+  result === 'transient' && code === undefined && triedAgainInMs === undefined
 
 /**
  * Ends an attempt whose other side stays silent while other mail waits: a first attempt after a moment, for it is repeated soon, and any

@@ -20,9 +20,7 @@ t.test('a send and a delivery take so many statements, and no more come in by th
   const { app: bare } = await startApi(t)
   const courier: Networked['courier'] = {
     carry: async (_delivery, _raw, progress) =>
-      (await progress?.mayGoTo('mx:mx.there.example', 'there.example'))
-        ? taken
-        : { result: 'transient', text: 'not now', durationMs: 0, isUntried: true },
+      (await progress?.mayGoTo('mx:mx.there.example', 'there.example')) ? taken : { result: 'no-slot' },
     close: async () => {},
   }
   const app: Networked = Object.create(bare, { courier: { value: courier } })

@@ -6,7 +6,7 @@ import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { boundReplies } from '../../../lib/courier/smtp/remote-reply.ts'
 import { until } from '../../support/until.ts'
-import { delivery, loopback, raw } from '../loopback.ts'
+import { delivery, loopback, outcomeOf, raw } from '../loopback.ts'
 import type { Script } from './scripted-peer.ts'
 
 const apart = '250-peer.test\r\n250 ENHANCEDSTATUSCODES'
@@ -31,7 +31,7 @@ for (const [name, script] of tooEarly)
     })
     // Without an end, so that what is said while the message is sent comes before it.
     const sent = 'duringMessage' in script ? drip : raw
-    const outcome = await courier.carry(delivery(), sent)
+    const outcome = await outcomeOf(courier, delivery(), sent)
     t.match(outcome, { result: 'transient', replyClass: 'host', text }, JSON.stringify(outcome))
     t.equal(outcome.code, undefined)
     await until('the session has ended', () => peers[0]?.open === 0)

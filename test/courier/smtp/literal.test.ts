@@ -6,7 +6,7 @@ import { startExim } from '../../support/exim.ts'
 import { without } from '../../support/peers.ts'
 import { startPostfix } from '../../support/postfix.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
-import { delivery, loopback, raw } from '../loopback.ts'
+import { delivery, loopback, outcomeOf, raw } from '../loopback.ts'
 import { startPeer } from './scripted-peer.ts'
 
 const to = (domain: string) => delivery({ rcptTo: `ann@${domain}`, domain })
@@ -31,7 +31,7 @@ for (const [name, start, settings, mailboxes] of [
       mailboxes: [mailboxes.ann],
     })
     t.teardown(() => server.stop())
-    const outcome = await courier.carry(to('[127.0.0.2]'), raw)
+    const outcome = await outcomeOf(courier, to('[127.0.0.2]'), raw)
     t.match(outcome, { result: 'delivered', host: '127.0.0.2', address: '127.0.0.2', tls: /^TLSv1\.3 / })
     t.equal(outcome.tlsResults, undefined, 'there is nobody who would be told of its TLS')
     t.strictSame(dns.queries, [], 'DNS has no part in it')

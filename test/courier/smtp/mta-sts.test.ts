@@ -13,7 +13,7 @@ import { createStsPolicies, type StoredStsPolicy } from '../../../lib/courier/en
 import { type Fetched, httpsGet } from '../../../lib/courier/https-get.ts'
 import { writeIssuedCertificate } from '../../support/certificate.ts'
 import { until } from '../../support/until.ts'
-import { delivery, loopback, loopbackGuard, raw } from '../loopback.ts'
+import { delivery, loopback, loopbackGuard, outcomeOf, raw } from '../loopback.ts'
 
 const mx = await writeIssuedCertificate(`${t.testdir({ mx: {}, web: {} })}/mx`, 'mx1.there.example')
 const web = await writeIssuedCertificate(`${t.testdirName}/web`, 'mta-sts.there.example')
@@ -381,7 +381,7 @@ t.test('mail whose policy could not be asked for waits', async t => {
   const given = await loopback(t, [{}], {
     stsPolicies: { of: async () => ({ isUnasked: true }) },
   })
-  const outcome = await given.courier.carry(delivery(), raw)
+  const outcome = await outcomeOf(given.courier, delivery(), raw)
   t.match(outcome, { result: 'transient', enhanced: '4.4.5', text: /MTA-STS policy could not be asked/ })
   t.equal(outcome.showing, undefined)
   t.equal(given.peers[0]?.connections, 0)

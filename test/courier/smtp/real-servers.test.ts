@@ -5,7 +5,7 @@ import { type OpenSmtpdOptions, startOpenSmtpd } from '../../support/opensmtpd.t
 import { without } from '../../support/peers.ts'
 import { type PostfixOptions, startPostfix } from '../../support/postfix.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
-import { delivery, loopback, raw } from '../loopback.ts'
+import { delivery, loopback, outcomeOf, raw } from '../loopback.ts'
 
 /** How each of them is told to take little, to lack SMTPUTF8, and to put strangers off. */
 const servers = [
@@ -68,7 +68,7 @@ for (const { name, start, bounded, greylisting, tls, offersDsn } of servers) {
       envelopeId: 'id-1',
       returned: 'HDRS',
     } as const
-    const outcome = await courier.carry(delivery({ notice }), raw)
+    const outcome = await outcomeOf(courier, delivery({ notice }), raw)
     t.match(outcome, { result: 'delivered', code: 250, host: 'mx1.there.example' })
     if (tls === undefined) t.equal(outcome.tls, undefined)
     else t.match(outcome.tls, tls)
@@ -96,16 +96,16 @@ for (const { name, start, bounded, greylisting, tls, offersDsn } of servers) {
     async t => {
       const { courier, server } = await stage(t, start, bounded)
       const large = Buffer.concat([raw, Buffer.from(`${'x'.repeat(98)}\r\n`.repeat(300))])
-      const said = await courier.carry(delivery({ sizeBytes: large.length }), large)
+      const said = await outcomeOf(courier, delivery({ sizeBytes: large.length }), large)
       t.match(said, { result: 'permanent', enhanced: '5.3.4', host: 'mx1.there.example' }, 'by SIZE')
-      const found = await courier.carry(delivery({ sizeBytes: 0 }), large)
+      const found = await outcomeOf(courier, delivery({ sizeBytes: 0 }), large)
       t.match(
         found,
         { result: 'permanent', stage: 'message', code: name === 'opensmtpd' ? 554 : 552 },
         'by its bytes',
       )
       t.equal(found.replyClass, 'content')
-      const utf8 = await courier.carry(delivery({ rcptTo: 'jörg@there.example' }), raw)
+      const utf8 = await outcomeOf(courier, delivery({ rcptTo: 'jörg@there.example' }), raw)
       t.match(utf8, { result: 'permanent', enhanced: '5.6.7' })
       const header = Buffer.from('Subject: Grüße\r\n\r\nx\r\n')
       t.match(await courier.carry(delivery({ isUtf8: true, is8Bit: true }), header), {

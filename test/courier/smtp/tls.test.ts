@@ -6,7 +6,7 @@ import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { writeCertificate } from '../../support/certificate.ts'
 import { until } from '../../support/until.ts'
-import { delivery, loopback, raw } from '../loopback.ts'
+import { delivery, loopback, outcomeOf, raw } from '../loopback.ts'
 import type { Script } from './scripted-peer.ts'
 
 const { cert, key } = await writeCertificate(t.testdir(), 'somebody-else.example')
@@ -69,7 +69,7 @@ t.test('where no handshake succeeds, plaintext to the same host', async t => {
     maxVersion: 'TLSv1.1',
     ciphers: 'DEFAULT@SECLEVEL=0',
   })
-  const outcome = await courier.carry(delivery(), raw)
+  const outcome = await outcomeOf(courier, delivery(), raw)
   t.match(outcome, { result: 'delivered', address: '127.0.0.2' })
   t.equal(outcome.tls, undefined)
   t.match(received, [{ isSecure: false }])
@@ -92,7 +92,7 @@ t.test('STARTTLS that is only advertised', async t => {
   for (const [name, script] of Object.entries(broken)) {
     const timeouts = name.startsWith('silence') ? { greetingMs: 200 } : {}
     const { courier, peers } = await loopback(t, [{ EHLO: offer, ...script }, {}], { timeouts })
-    const outcome = await courier.carry(delivery(), raw)
+    const outcome = await outcomeOf(courier, delivery(), raw)
     if (name === 'closed at STARTTLS') {
       t.match(outcome, { result: 'delivered', address: '127.0.0.3' }, name)
       continue

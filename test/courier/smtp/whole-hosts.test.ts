@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
-import type { Outcome, Stage } from '../../../lib/courier/outcome.ts'
+import { isOutcome, type Result, type Stage } from '../../../lib/courier/outcome.ts'
 import { loadProviders } from '../../../lib/courier/providers.ts'
 import { AddressStanding } from '../../../lib/courier/smtp/address-standing.ts'
 import { createSmtpCourier, type SmtpCourierOptions } from '../../../lib/courier/smtp/courier.ts'
@@ -114,7 +114,9 @@ async function openDomain(t: Test) {
   }
 }
 
-function shownOutcome({ durationMs, ...outcome }: Outcome): string[] {
+function shownOutcome(given: Result): string[] {
+  if (!isOutcome(given)) return [given.result]
+  const { durationMs, ...outcome } = given
   const { result, text, code, enhanced, host, address, ...more } = outcome
   const what = [code, enhanced, host, address].filter(one => one !== undefined).join(' ')
   const then = typeof more.triedAgainInMs === 'number' ? { ...more, triedAgainInMs: 'some ms' } : more
