@@ -1,19 +1,67 @@
 import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
+import type { LogStyle } from './base/log-style.ts'
 import { tellPortHolder } from './base/port-holder.ts'
+import { durationMs } from './config/duration.ts'
 import { type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
 import type { Config } from './config/load.ts'
-import type { SmtpDoor } from './smtpd/server.ts'
+import { createThrottles } from './core/account/throttles.ts'
+import type { Networked } from './core/app/app.ts'
+import { createHttpDoor, type HttpDoor } from './http/server.ts'
+import { createMetricsDoor, type MetricsDoor } from './metrics/door.ts'
+import { createLook } from './metrics/look.ts'
+import type { Metrics } from './metrics/registry.ts'
+import { createSmtpDoor, type SmtpDoor } from './smtpd/server.ts'
 import type { PassedSockets } from './systemd.ts'
+import type { Certificates } from './tls/certificates.ts'
+
+interface Doors {
+  readonly smtp: SmtpDoor
+  readonly http: HttpDoor
+  /** Only if metrics are counted. */
+  readonly metrics: MetricsDoor | undefined
+}
+
+interface DoorParts {
+  readonly certificates: Certificates
+  readonly metrics: Metrics | undefined
+  readonly logStyle: LogStyle | undefined
+}
+
+/** Makes the doors, which listen nowhere yet. */
+export function createDoors(app: Networked, { certificates, metrics, logStyle }: DoorParts): Doors {
+  const { smtp: settings } = app.config
+  const throttles = createThrottles(app)
+  const smtp = createSmtpDoor(app, {
+    throttles,
+    certificates: certificates.current,
+    idleTimeoutMs: limits.smtpIdlePeerMs,
+    sessionTimeoutMs: durationMs(settings.session_timeout),
+    dataTimeoutMs: durationMs(settings.data_timeout),
+    maxMessages: limits.smtpMessages,
+    threads: settings.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
+    threadSessions: limits.smtpThreadSessions,
+    threadTimeoutMs: limits.smtpThreadStillMs,
+    threadIdleMs: limits.smtpThreadIdleMs,
+    logStyle,
+  })
+  certificates.onChange(smtp.reload)
+  const http = createHttpDoor(app, throttles)
+  const certificatesEnd = () => certificates.current.pairs.map(pair => pair.notAfter)
+  const look = metrics && createLook(app, metrics, { smtp, http, certificatesEnd })
+  return { smtp, http, metrics: look && createMetricsDoor(metrics, look, app.log) }
+}
 
 /** What listens. */
-export interface Door {
+interface Door {
   listen(host: string, port: number): Promise<AddressInfo>
   /** Takes a socket that listens already, by its descriptor; a door that the service manager passes none has no need of it. */
   adopt?(descriptor: number): Promise<AddressInfo>
 }
 
-export interface Listening {
+interface Listening {
   /** The `listen` of the setting. */
   readonly addresses: readonly string[]
   /** Sockets that the service manager passed on: they are open already, and stay so when this process ends. */
@@ -25,12 +73,50 @@ export interface Listening {
   readonly setting: string
 }
 
+type OpenParts = Pick<Listening, 'chosenBy' | 'log'> & { readonly sockets: PassedSockets }
+
+/** Opens the door of the API where its setting says. */
+export function openHttp(door: HttpDoor, { http }: Config, parts: OpenParts): Promise<Endpoint[]> {
+  const descriptors = parts.sockets.http
+  return openDoor(door, { ...parts, setting: 'http.listen', addresses: http.listen, descriptors })
+}
+
+/** Opens the door of SMTP and those of submission, each where its setting says. */
+export async function openSmtp(
+  door: SmtpDoor,
+  { smtp, submission }: Config,
+  parts: OpenParts,
+): Promise<{ readonly smtp: readonly Endpoint[]; readonly submission: readonly Endpoint[] }> {
+  const open = (
+    one: Door,
+    name: 'smtp' | 'submission' | 'submissions',
+    setting: string,
+    addresses: readonly string[],
+  ) => openDoor(one, { ...parts, setting, addresses, descriptors: parts.sockets[name] })
+  const opened = await open(door, 'smtp', 'smtp.listen', smtp.listen)
+  const plain = await open(door.submission, 'submission', 'submission.listen', submission.listen)
+  const tls = await open(door.submissions, 'submissions', 'submission.listen_tls', submission.listen_tls)
+  return { smtp: opened, submission: [...plain, ...tls] }
+}
+
+/** Opens the door of the metrics where its setting says. */
+export async function openMetrics(
+  door: MetricsDoor,
+  { metrics }: Config,
+  parts: OpenParts,
+): Promise<Endpoint[]> {
+  const asked = { setting: 'metrics.listen', addresses: metrics.listen, descriptors: [] }
+  const opened = await openDoor(door, { ...parts, ...asked })
+  parts.log.info({ metrics: opened.map(formatEndpoint) }, 'metrics can be asked for')
+  return opened
+}
+
 /**
  * Opens a door: takes the sockets that were passed on, and listens on each address that none of these is.
  * @returns where it listens, in the order of the setting first
  * @throws Error of node:net with what chose the port, for one that is taken with who has it
  */
-export async function openDoor(door: Door, listening: Listening): Promise<Endpoint[]> {
+async function openDoor(door: Door, listening: Listening): Promise<Endpoint[]> {
   const { addresses, descriptors, log, setting } = listening
   const passed: Endpoint[] = []
   for (const descriptor of descriptors) {
@@ -54,24 +140,6 @@ export async function openDoor(door: Door, listening: Listening): Promise<Endpoi
   }
   const others = passed.filter(one => !opened.some(each => formatEndpoint(each) === formatEndpoint(one)))
   return [...opened, ...others]
-}
-
-/** Opens the door of SMTP and those of submission, each where its setting says. */
-export async function openSmtp(
-  door: SmtpDoor,
-  { smtp, submission }: Config,
-  parts: Pick<Listening, 'chosenBy' | 'log'> & { readonly sockets: PassedSockets },
-): Promise<{ readonly smtp: readonly Endpoint[]; readonly submission: readonly Endpoint[] }> {
-  const open = (
-    one: Door,
-    name: 'smtp' | 'submission' | 'submissions',
-    setting: string,
-    addresses: readonly string[],
-  ) => openDoor(one, { ...parts, setting, addresses, descriptors: parts.sockets[name] })
-  const opened = await open(door, 'smtp', 'smtp.listen', smtp.listen)
-  const plain = await open(door.submission, 'submission', 'submission.listen', submission.listen)
-  const tls = await open(door.submissions, 'submissions', 'submission.listen_tls', submission.listen_tls)
-  return { smtp: opened, submission: [...plain, ...tls] }
 }
 
 /** Whether a socket on `every` takes what comes to `host`, too. */
