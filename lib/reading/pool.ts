@@ -3,11 +3,11 @@ import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { Reply } from '../base/reply.ts'
-import { readStart, sizeOf } from '../blob/content.ts'
-import type { Answer, ThreadData } from './job.ts'
-import { createLane, type Lane, type Task } from './lane.ts'
+import { readStart } from '../blob/content.ts'
+import type { ThreadData } from './job.ts'
+import { createLane } from './lane.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
-import { type Death, startThread, type ThreadBounds } from './thread.ts'
+import { startThread, type ThreadBounds } from './thread.ts'
 
 /** Reads messages where what is in them can do no harm. */
 export interface MailReader {
@@ -29,7 +29,7 @@ export interface ReaderOptions extends ThreadBounds, Omit<ThreadData, 'places'> 
   /** Bytes that those for small messages have at once, and those for large ones. */
   readonly smallBytes: number
   readonly largeBytes: number
-  /** How long a message waits until it may be read. */
+  /** How long a message waits until it may be read, each time. */
   readonly waitMs: number
   /** After this without work threads end, for what they grew to. */
   readonly idleMs: number
@@ -46,106 +46,68 @@ export interface ReaderOptions extends ThreadBounds, Omit<ThreadData, 'places'> 
  */
 export function createMailReader(options: ReaderOptions): MailReader {
   const { clock, log, meter = noMeter } = options
-  const tasks = new Map<number, Task>()
   let lastNumber = 0
+  let count = 0
   let isStopped = false
 
-  const { hostname, dns, trustedSealers } = options
+  const { hostname, dns, trustedSealers, smallBytes, largeBytes, waitMs, idleMs } = options
   const data = { hostname, dns, trustedSealers }
   const start = (ended: () => void) =>
-    startThread(data, options, clock, answered, death => {
+    startThread(data, options, clock, ({ why, messages }) => {
       ended()
-      died(death)
+      meter.count('reading_deaths_total')
+      log.warn({ why, messages }, 'a reading thread ended')
     })
   const largeThreads = Math.floor(options.threads / 2)
-  const { smallBytes, largeBytes, idleMs } = options
-  const small = createLane(options.threads - largeThreads, smallBytes, start, idleMs)
-  const large = largeThreads === 0 ? small : createLane(largeThreads, largeBytes, start, idleMs)
+  const laneOf = (threads: number, bytes: number) => createLane({ threads, bytes, waitMs, idleMs }, start)
+  const small = laneOf(options.threads - largeThreads, smallBytes)
+  const large = largeThreads === 0 ? small : laneOf(largeThreads, largeBytes)
 
-  function laneOf(task: Task): Lane {
-    return task.isAlone || task.request.content.kind === 'file' ? large : small
-  }
-
-  function answered(answer: Answer): void {
-    const task = tasks.get(answer.number)
-    if (!task) return
-    if ('error' in answer) end(task, () => task.reject(answer.error))
-    else end(task, () => task.resolve(answer.reading))
-  }
-
-  function end(task: Task, settle: () => void): void {
-    tasks.delete(task.number)
-    laneOf(task).release(task)
-    settle()
-  }
-
-  /** Which of them did it is known when it was being read; else each of them is read again alone. */
-  function died({ why, jobs, culprit }: Death): void {
-    if (isStopped) return
-    meter.count('reading_deaths_total')
-    log.warn({ why, messages: jobs.length }, 'a reading thread ended')
-    for (const number of jobs) {
-      const task = tasks.get(number)
-      if (!task) continue
-      laneOf(task).release(task)
-      if (culprit === undefined || number === culprit) again(task, why, jobs.length === 1)
-      else {
-        // Whoever was in bad company twice is kept apart from then on.
-        task.isAlone = task.wasDisturbed
-        task.wasDisturbed = true
-        laneOf(task).putAgain(task)
+  /** Reads it until there is a reading. Which message ended a thread is known when it was being read; else each of them is read again alone. */
+  async function readInThreads(request: ReadingRequest, party: string): Promise<Reading> {
+    let isAlone = false
+    let wasDisturbed = false
+    let headerAlone: string | undefined
+    for (;;) {
+      const number = ++lastNumber
+      const lane = isAlone || request.content.kind === 'file' ? large : small
+      const end = await lane.read({ number, request, headerAlone }, party, isAlone)
+      if (isStopped) throw new Error('the server is stopping')
+      if (!end) {
+        meter.count('reading_jobs_total', 'refused')
+        throw new Reply(451, '4.3.2', 'Too much mail is being read just now; try again soon')
       }
+      if ('reading' in end) return end.reading
+      if ('error' in end) throw end.error
+      if (end.culprit !== undefined && end.culprit !== number) {
+        // Whoever was in bad company twice is kept apart from then on.
+        isAlone = wasDisturbed
+        wasDisturbed = true
+        continue
+      }
+      if (headerAlone !== undefined) return readHere(request, headerAlone)
+      if (end.messages === 1) headerAlone = end.why
+      isAlone = true
     }
-  }
-
-  function again(task: Task, why: string, wasAlone: boolean): void {
-    if (task.headerAlone !== undefined) {
-      tasks.delete(task.number)
-      readHere(task.request, task.headerAlone).then(task.resolve, task.reject)
-      return
-    }
-    if (wasAlone) task.headerAlone = why
-    task.isAlone = true
-    laneOf(task).putAgain(task)
   }
 
   return {
     async read(request, party) {
-      const { promise, resolve, reject } = Promise.withResolvers<Reading>()
       const began = clock.monotonicMs()
-      const number = ++lastNumber
-      const task: Task = {
-        number,
-        request,
-        party,
-        sizeBytes: sizeOf(request.content),
-        isAlone: false,
-        wasDisturbed: false,
-        headerAlone: undefined,
-        resolve(reading) {
-          meter.count('reading_jobs_total', 'read')
-          meter.observe('reading_wait_seconds', (clock.monotonicMs() - began) / 1000)
-          resolve(reading)
-        },
-        reject,
-        timer: undefined,
+      count++
+      try {
+        const reading = await readInThreads(request, party)
+        meter.count('reading_jobs_total', 'read')
+        meter.observe('reading_wait_seconds', (clock.monotonicMs() - began) / 1000)
+        return reading
+      } finally {
+        count--
       }
-      tasks.set(number, task)
-      if (!laneOf(task).put(task)) {
-        task.timer = setTimeout(() => {
-          if (!laneOf(task).remove(task)) return
-          tasks.delete(number)
-          meter.count('reading_jobs_total', 'refused')
-          reject(new Reply(451, '4.3.2', 'Too much mail is being read just now; try again soon'))
-        }, options.waitMs)
-      }
-      return promise
     },
-    count: () => tasks.size,
+    count: () => count,
     async stop() {
       isStopped = true
       await Promise.all([small.stop(), large.stop()])
-      for (const { reject } of tasks.values()) reject(new Error('the server is stopping'))
     },
   }
 }

@@ -11,12 +11,12 @@ export interface ThreadBounds {
   readonly heapBytes: number
 }
 
-/** How a thread came to its end. */
+/** How a thread came to its end, before it had answered. */
 export interface Death {
   /** In words, for `parseProblems` and the log. */
   readonly why: string
-  /** The numbers of the jobs that it had. */
-  readonly jobs: readonly number[]
+  /** How many jobs it had. */
+  readonly messages: number
   /** The one of them that it was reading; undefined when it was at none: any of them may have ended it. */
   readonly culprit: number | undefined
 }
@@ -25,8 +25,8 @@ export interface Death {
 export interface ReadingThread {
   /** How many jobs it has. */
   readonly size: number
-  put(job: Job): void
-  /** Ends it; its jobs come to nothing. */
+  read(job: Job): Promise<Answer | Death>
+  /** Ends it, and with it what it reads. */
   stop(): Promise<void>
 }
 
@@ -40,12 +40,11 @@ export function startThread(
   data: Omit<ThreadData, 'places'>,
   bounds: ThreadBounds,
   clock: Clock,
-  answered: (answer: Answer) => void,
   ended: (death: Death) => void,
 ): ReadingThread {
   const shared = new SharedArrayBuffer(places.count * Int32Array.BYTES_PER_ELEMENT)
   const place = new Int32Array(shared)
-  const jobs = new Set<number>()
+  const jobs = new Map<number, (end: Answer | Death) => void>()
   const workerData: ThreadData = { ...data, places: shared }
   const worker = new Worker(threadEntry('reading/worker'), {
     name: 'reading',
@@ -64,10 +63,13 @@ export function startThread(
 
   worker.on('message', (answers: readonly Answer[]) => {
     isReady = true
-    for (const answer of answers) jobs.delete(answer.number)
-    if (jobs.size === 0) rest()
-    else watch.start()
-    for (const answer of answers) answered(answer)
+    for (const answer of answers) {
+      jobs.get(answer.number)!(answer)
+      jobs.delete(answer.number)
+    }
+    if (jobs.size > 0) return watch.start()
+    watch.stop()
+    worker.unref()
   })
   worker.on('error', (error: Error & { code?: string }) => {
     const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
@@ -75,26 +77,23 @@ export function startThread(
   })
   worker.on('exit', () => {
     watch.stop()
-    if (isStopped) return
     const current = Atomics.load(place, places.current)
-    ended({
+    const death = {
       why: why ?? 'it ended its reader',
-      jobs: [...jobs],
+      messages: jobs.size,
       culprit: jobs.has(current) ? current : undefined,
-    })
+    }
+    if (!isStopped) ended(death)
+    for (const settle of jobs.values()) settle(death)
   })
-
-  function rest(): void {
-    watch.stop()
-    worker.unref()
-  }
 
   return {
     get size() {
       return jobs.size
     },
-    put(job) {
-      jobs.add(job.number)
+    read(job) {
+      const { promise, resolve } = Promise.withResolvers<Answer | Death>()
+      jobs.set(job.number, resolve)
       worker.ref()
       // Before it is ready it loads its libraries, which is no message's fault.
       if (isReady) watch.start()
@@ -106,6 +105,7 @@ export function startThread(
         })
       }
       outgoing.push(job)
+      return promise
     },
     async stop() {
       isStopped = true

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads'
+import { FairSlots } from '../base/fair-slots.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import { type Content, sizeOf } from '../blob/content.ts'
-import { createTurns } from '../reading/turns.ts'
 import { type Composed, type Composition, compose, workOf } from './composition.ts'
 import { type Accepted, acceptSubmitted, type Submitted } from './submitted.ts'
 import { type Answer, type Asked, type Made, perform, transferOf, type Work, withBuffers } from './work.ts'
@@ -37,7 +37,6 @@ export interface RendererOptions {
 
 interface Task {
   readonly work: Work
-  readonly party: string
   readonly resolve: (made: Made[keyof Made]) => void
   readonly reject: (error: unknown) => void
 }
@@ -46,7 +45,7 @@ const mebibyte = 1024 * 1024
 
 /** A thread that starts with the first work, and has so many at a time: what one does to it harms these alone. */
 function createThread({ timeoutMs, heapBytes, idleMs, log, atOnce }: RendererOptions & { atOnce: number }) {
-  const waiting = createTurns<Task>()
+  const slots = new FairSlots({ size: atOnce })
   const given = new Map<number, Task>()
   let worker: Worker | undefined
   let count = 0
@@ -65,7 +64,6 @@ function createThread({ timeoutMs, heapBytes, idleMs, log, atOnce }: RendererOpt
       if ('error' in answer) task?.reject(answer.error)
       else task?.resolve(withBuffers(answer.made))
       watch(started)
-      next()
     })
     started.on('messageerror', error =>
       fail(started, `what was made of it could not be taken over: ${error.message}`),
@@ -96,31 +94,18 @@ function createThread({ timeoutMs, heapBytes, idleMs, log, atOnce }: RendererOpt
     given.clear()
     if (lost.length > 0) log.warn({ why, kind: lost[0]!.work.kind }, 'what goes out could not be made')
     for (const { reject } of lost) reject(new Problem('unavailable', 'This is too much to be made now.'))
-    next()
   }
 
-  function next(): void {
-    while (given.size < atOnce) {
-      const task = waiting.take(() => true)
-      if (!task) return
-      give(task)
-    }
-  }
-
-  function give(task: Task): void {
+  /** @throws DataCloneError when its bytes went over with another work; the thread knows nothing of it then */
+  function give(work: Work): Promise<Made[keyof Made]> {
     worker ??= start()
-    const taken = worker
     const id = ++count
-    try {
-      taken.postMessage({ id, work: task.work } satisfies Asked, transferOf(task.work))
-    } catch (error) {
-      // It can not cross (DataCloneError: its bytes went over with another work). The thread knows nothing of it.
-      task.reject(error)
-      return
-    }
-    given.set(id, task)
-    taken.ref()
-    if (given.size === 1) watch(taken)
+    worker.postMessage({ id, work } satisfies Asked, transferOf(work))
+    const { promise, resolve, reject } = Promise.withResolvers<Made[keyof Made]>()
+    given.set(id, { work, resolve, reject })
+    worker.ref()
+    if (given.size === 1) watch(worker)
+    return promise
   }
 
   async function end(): Promise<void> {
@@ -131,19 +116,21 @@ function createThread({ timeoutMs, heapBytes, idleMs, log, atOnce }: RendererOpt
 
   return {
     isRunning: () => worker !== undefined,
-    put<Kind extends keyof Made>(work: Work & { kind: Kind }, party: string): Promise<Made[Kind]> {
-      return new Promise((resolve, reject) => {
-        waiting.add(party, { work, party, resolve: made => resolve(made as Made[Kind]), reject })
-        next()
-      })
+    async put<Kind extends keyof Made>(work: Work & { kind: Kind }, party: string): Promise<Made[Kind]> {
+      const leave = await slots.enter(party)
+      if (!leave || slots.isStopped) throw new Problem('unavailable')
+      try {
+        return (await give(work)) as Made[Kind]
+      } finally {
+        leave()
+      }
     },
     async stop(): Promise<void> {
       clearTimeout(timer)
+      slots.stop()
       await end()
-      const stopping = new Problem('unavailable')
-      for (const { reject } of given.values()) reject(stopping)
+      for (const { reject } of given.values()) reject(new Problem('unavailable'))
       given.clear()
-      for (let task = waiting.take(() => true); task; task = waiting.take(() => true)) task.reject(stopping)
     },
   }
 }

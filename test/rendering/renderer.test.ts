@@ -189,6 +189,7 @@ t.test('a thread at rest keeps no program from its end, and ends itself after a 
   for (let count = 0; count < 2; count++) {
     const before = ports()
     const made = make(renderer)
+    await Promise.resolve()
     t.ok(ports() > before, 'while it works')
     await made
     t.equal(ports(), before)

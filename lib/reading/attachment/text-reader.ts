@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
+import { FairSlots } from '../../base/fair-slots.ts'
 import { Problem } from '../../base/problem.ts'
 import { threadEntry } from '../../base/thread-entry.ts'
 import { crossing } from '../../blob/content.ts'
-import { createTurns } from '../turns.ts'
 import type { ExtractedText } from './extract.ts'
 import type { TextAnswer, TextRequest } from './job.ts'
 
@@ -31,11 +31,9 @@ export interface TextReaderOptions {
 }
 
 interface Task {
-  readonly request: TextRequest
-  readonly party: string
   readonly resolve: (extracted: ExtractedText | undefined) => void
   readonly reject: (error: Error) => void
-  /** While it waits, until it has waited too long; while it is read, until it is late. */
+  /** Until it is late. */
   timer: NodeJS.Timeout | undefined
 }
 
@@ -55,14 +53,12 @@ interface Seat {
  * read elsewhere (lib/reading/pool.ts). An attachment that ends its thread, or is late, is not tried again.
  */
 export function createTextReader(options: TextReaderOptions): TextReader {
-  const turns = createTurns<Task>()
-  const waiting = new Map<string, number>()
-  let count = 0
+  const { waiting, waitMs } = options
+  const slots = new FairSlots({ size: threadCount, share: () => 1, waiting, waitMs })
   const seats = Array.from(
     { length: threadCount },
     (): Seat => ({ worker: undefined, current: undefined, resting: undefined }),
   )
-  let isStopped = false
 
   function start(seat: Seat): Worker {
     const started = new Worker(threadEntry('reading/attachment/worker'), {
@@ -96,31 +92,18 @@ export function createTextReader(options: TextReaderOptions): TextReader {
     clearTimeout(task.timer)
     seat.current = undefined
     settle(task)
-    next()
-    if (seat.current) return
     seat.worker?.unref()
-    clearTimeout(seat.resting)
     seat.resting = setTimeout(() => rest(seat), options.idleMs).unref()
   }
 
-  function next(): void {
-    if (isStopped) return
-    // One that has its thread already first.
-    for (const seat of seats.toSorted((a, b) => Number(!a.worker) - Number(!b.worker))) {
-      if (seat.current) continue
-      const task = turns.take(({ party }) => !seats.some(({ current }) => current?.party === party))
-      if (task) begin(seat, task)
-    }
-  }
-
-  function begin(seat: Seat, task: Task): void {
-    seat.current = task
+  function begin(seat: Seat, { content, index }: TextRequest): Promise<ExtractedText | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<ExtractedText | undefined>()
+    seat.current = { resolve, reject, timer: undefined }
     clearTimeout(seat.resting)
-    leave(task)
     seat.worker ??= start(seat)
     seat.worker.ref()
-    const { content, index } = task.request
     seat.worker.postMessage({ content: crossing(content), index } satisfies TextRequest)
+    return promise
   }
 
   function rest(seat: Seat): void {
@@ -130,37 +113,19 @@ export function createTextReader(options: TextReaderOptions): TextReader {
     void idle?.terminate()
   }
 
-  function leave(task: Task): void {
-    clearTimeout(task.timer)
-    count--
-    const own = waiting.get(task.party)! - 1
-    if (own > 0) waiting.set(task.party, own)
-    else waiting.delete(task.party)
-  }
-
   return {
     async read(request, party) {
-      const own = waiting.get(party) ?? 0
-      if (isStopped || count >= options.waiting || own >= options.waiting / 2) throw tooMuch()
-      const { promise, resolve, reject } = Promise.withResolvers<ExtractedText | undefined>()
-      const task: Task = { request, party, resolve, reject, timer: undefined }
-      count++
-      waiting.set(party, own + 1)
-      task.timer = setTimeout(() => {
-        if (!turns.remove(task)) return
-        leave(task)
-        reject(tooMuch())
-      }, options.waitMs)
-      turns.add(party, task)
-      next()
-      return promise
+      const leave = await slots.enter(party)
+      if (!leave || slots.isStopped) throw tooMuch()
+      const free = seats.filter(({ current }) => !current)
+      try {
+        return await begin(free.find(({ worker }) => worker) ?? free[0]!, request)
+      } finally {
+        leave()
+      }
     },
     async stop() {
-      isStopped = true
-      for (let task = turns.take(() => true); task; task = turns.take(() => true)) {
-        leave(task)
-        task.reject(tooMuch())
-      }
+      slots.stop()
       const endings = seats.map(seat => {
         clearTimeout(seat.resting)
         clearTimeout(seat.current?.timer)
