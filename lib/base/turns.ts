@@ -13,23 +13,6 @@ export function takeTurns(): () => Promise<void> {
   }
 }
 
-/** Does what it is given, so many at once at the most; what comes above that waits in its order. */
-export function atMost(count: number): <Value>(work: () => Promise<Value>) => Promise<Value> {
-  let under = 0
-  const waiting: (() => void)[] = []
-  return async work => {
-    if (under >= count) await new Promise<void>(resolve => waiting.push(resolve))
-    else under++
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else under--
-    }
-  }
-}
-
 const takePacedTurn = takeTurns()
 
 /**

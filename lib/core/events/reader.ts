@@ -1,3 +1,4 @@
+import type { FairSlots } from '../../base/fair-slots.ts'
 import { limits } from '../../base/limits.ts'
 import type { ReadScope } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'
@@ -17,7 +18,7 @@ interface Followed {
 /**
  * @param window that of the hub, once it has begun
  * @param turn resolves when it is this reader's turn to read the table
- * @param make does what makes a text, few at once of all readers
+ * @param making of those that make a text, few at once of all readers
  */
 export function createEventReader(
   app: App,
@@ -25,7 +26,7 @@ export function createEventReader(
   sink: EventSink,
   window: () => EventWindow | undefined,
   turn: () => Promise<void>,
-  make: <Value>(work: () => Promise<Value>) => Promise<Value>,
+  making: FairSlots,
 ): { readonly reader: EventReader; run(): Promise<void> } {
   let followed: Followed[] = []
   /** Moves with the subscriptions: whatever was being told must be looked at afresh. */
@@ -81,13 +82,16 @@ export function createEventReader(
   /** The text of an event for this reader alone. There is one at a time: a hundred readers who begin early would have all of theirs in memory. */
   async function makeOwn(row: EventRow): Promise<{ readonly text: Buffer; readonly room: TextRoom }> {
     const room = await sink.enter(limits.eventBytes)
+    const leave = await making.enter(caller.keyId ?? '')
     try {
-      const text = await make(async () => Buffer.from(await eventBody(app, row, 1)))
+      const text = Buffer.from(await eventBody(app, row, 1))
       room.become(text.length)
       return { text, room }
     } catch (error) {
       room.leave()
       throw error
+    } finally {
+      leave?.()
     }
   }
 

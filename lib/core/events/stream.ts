@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
+import { FairSlots } from '../../base/fair-slots.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { atMost, takeTurns } from '../../base/turns.ts'
+import { takeTurns } from '../../base/turns.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findLastEventId, listEvents } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
@@ -31,7 +32,7 @@ export function createEventStream(app: App): EventStream {
   let fallAsleep = () => {}
   let isStopped = false
   const turn = takeTurns()
-  const make = atMost(limits.streamTextsAtOnce)
+  const making = new FairSlots({ size: limits.streamTextsAtOnce })
   const presence = createPresence(app)
   /** What is under way, and whether it must be done once more. */
   const reading = onceAtATime(readEvents, error => app.log.error({ err: error }, 'events can not be read'))
@@ -140,7 +141,7 @@ export function createEventStream(app: App): EventStream {
     open(caller, sink) {
       requirePlace()
       requireShare(caller)
-      const { reader, run } = createEventReader(app, caller, sink, () => window, turn, make)
+      const { reader, run } = createEventReader(app, caller, sink, () => window, turn, making)
       const leave = app.readers.add(reader.takes)
       let isEnded = false
       const place: Place = {

@@ -1,3 +1,4 @@
+import { FairSlots, type Leave } from '../../base/fair-slots.ts'
 import { limits } from '../../base/limits.ts'
 
 /** A wish to begin. Within a lane the wishes begin by their `order`; a wish without a lane waits for a place alone. */
@@ -14,7 +15,7 @@ export interface Lanes {
 
 interface Waiting {
   readonly order: string
-  readonly begin: () => void
+  readonly begin: (leave: Leave) => void
 }
 
 /** One that has begun, or is about to, and holds the others of its lane back. */
@@ -29,35 +30,20 @@ interface Lane {
  */
 export function createLanes({ places, waitMs }: { places: number; waitMs: number }): Lanes {
   const lanes = new Map<string, Lane>()
-  const queue: (() => void)[] = []
-  let free = places
-
-  function take(begin: () => void): void {
-    if (free === 0) {
-      queue.push(begin)
-      return
-    }
-    free--
-    begin()
-  }
-
-  function giveBack(): void {
-    const next = queue.shift()
-    if (next) next()
-    else free++
-  }
+  const slots = new FairSlots({ size: places })
+  const take = async () => (await slots.enter(''))!
 
   function advance(name: string, lane: Lane): void {
     const next = lane.waiting.shift()
     lane.isHeld = next !== undefined
-    if (next) take(next.begin)
+    if (next) void take().then(next.begin)
     else lanes.delete(name)
   }
 
   function enterLane(name: string, order: string): Promise<() => void> {
     const lane = lanes.get(name) ?? { waiting: [], isHeld: false }
     return new Promise(resolve => {
-      const begin = () => {
+      const begin = (leave: Leave) => {
         let isHolding = true
         const letNext = () => {
           if (isHolding) advance(name, lane)
@@ -66,7 +52,7 @@ export function createLanes({ places, waitMs }: { places: number; waitMs: number
         const timer = setTimeout(letNext, waitMs)
         resolve(() => {
           clearTimeout(timer)
-          giveBack()
+          leave()
           letNext()
         })
       }
@@ -81,8 +67,7 @@ export function createLanes({ places, waitMs }: { places: number; waitMs: number
   }
 
   return {
-    enter: ({ lane, order }) =>
-      lane === undefined ? new Promise(resolve => take(() => resolve(giveBack))) : enterLane(lane, order),
+    enter: ({ lane, order }) => (lane === undefined ? take() : enterLane(lane, order)),
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
+import { FairSlots, type Leave } from '../../base/fair-slots.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { readStsId, readStsPolicy, type StsPolicy } from '../../mail/domain/mta-sts.ts'
 import type { Fetched } from '../https-get.ts'
 import type { TlsFault } from '../tls-result.ts'
-import { FetchLine } from './fetch-line.ts'
 
 /** A policy as it was fetched. */
 export interface StoredStsPolicy extends StsPolicy {
@@ -60,13 +60,13 @@ export interface StsPoliciesOptions {
 
 /**
  * The MTA-STS policies of the domains that mail goes to (RFC 8461). A policy holds for its max_age, whatever becomes of its
- * record and its web server meanwhile; another id in DNS has it fetched again. So many are fetched at once in all and of a pod
- * (`limits.stsFetches`); where there is no room the policy that is kept is applied, and without one the mail waits: that there
+ * record and its web server meanwhile; another id in DNS has it fetched again. So many are fetched at once (`limits.stsFetches`), and a pod,
+ * which may know any number of slow web servers, has at most three times as many as it leaves free; where there is no room the policy that is kept is applied, and without one the mail waits: that there
  * is none is not known.
  */
 export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
   const { dns, clock, log, store, get, waitMs = limits.stsWaitMs } = options
-  const line = new FetchLine(limits.stsFetches)
+  const slots = new FairSlots({ size: limits.stsFetches, share: free => 3 * free, waitMs })
   const underWay = new Map<string, Promise<StsFinding>>()
   /** The ids that could not be fetched, and until when that is believed. */
   const failed = new Map<string, { id: string; untilMs: number; finding: StsFinding }>()
@@ -103,29 +103,26 @@ export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
   ): Promise<StsFinding | undefined> {
     const known = findKnown(domain, id)
     if (known) return known
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), waitMs)
-    const isItsTurn = await line.enter(podId, AbortSignal.any([signal, late.signal]))
-    clearTimeout(timer)
-    if (!isItsTurn) return undefined
+    const leave = await slots.enter(podId, { signal })
+    if (!leave) return undefined
     let found: StsFinding | Promise<StsFinding> | undefined
     try {
       // Others may have come before, with the same domain.
       const stored = await store.find(domain)
       found = stored?.policyId === id && isKept(stored) ? { policy: stored } : findKnown(domain, id)
     } catch (error) {
-      line.leave(podId)
+      leave()
       throw error
     }
-    if (!found) return fetchEntered(domain, id, podId)
-    line.leave(podId)
+    if (!found) return fetchEntered(domain, id, leave)
+    leave()
     return found
   }
 
-  function fetchEntered(domain: string, id: string, podId: string): Promise<StsFinding> {
+  function fetchEntered(domain: string, id: string, leave: Leave): Promise<StsFinding> {
     const fetching = fetchPolicy(domain, id).finally(() => {
       underWay.delete(domain)
-      line.leave(podId)
+      leave()
     })
     underWay.set(domain, fetching)
     return fetching
@@ -136,9 +133,12 @@ export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
   }
 
   /** Where there is no room, that is for another attempt to do. */
-  function refresh(domain: string, id: string, podId: string): void {
-    if (findKnown(domain, id) !== undefined || !line.tryEnter(podId)) return
-    fetchEntered(domain, id, podId).catch(error => log?.error({ err: error, domain }, 'MTA-STS'))
+  async function refresh(domain: string, id: string, podId: string): Promise<void> {
+    if (findKnown(domain, id) || !slots.hasRoomFor(podId)) return
+    const leave = (await slots.enter(podId))!
+    // Another attempt may have begun it in the same moment.
+    if (findKnown(domain, id)) leave()
+    else await fetchEntered(domain, id, leave)
   }
 
   return {
@@ -151,11 +151,12 @@ export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
       const isFresh = stored && nowMs - stored.fetchedAt.getTime() < limits.stsRefreshMs
       if (kept.policy && stored?.policyId === id) {
         // Before it ends, so that who blocks its fetching then gains nothing.
-        if (!isFresh) refresh(domain, id, asking.podId)
+        if (!isFresh)
+          refresh(domain, id, asking.podId).catch(error => log?.error({ err: error, domain }, 'MTA-STS'))
         return kept
       }
       // RFC 8461 §3.3: what was fetched before is applied where no other can be had.
-      if (kept.policy && !line.hasRoomFor(asking.podId)) return kept
+      if (kept.policy && !slots.hasRoomFor(asking.podId)) return kept
       const finding = await fetchInTurn(domain, id, asking)
       if (finding === undefined) return kept.policy ? kept : { isUnasked: true }
       return finding.policy ? finding : { ...finding, ...kept }

@@ -1,6 +1,7 @@
 import type { NetConnectOpts } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
+import { FairSlots, type Leave } from '../../base/fair-slots.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import type { Meter } from '../../base/meter.ts'
@@ -48,7 +49,7 @@ export interface ScannerOptions {
 export function createScanner(options: ScannerOptions): Scanner {
   const { clamav, rspamdUrl, clock, log, meter } = options
   const rspamd = rspamdUrl === undefined ? undefined : createRspamd(rspamdUrl)
-  const takeTurn = createTurns(limits.scansAtOnce)
+  const slots = new FairSlots({ size: limits.scansAtOnce })
   const tallies = new Map(
     (['ClamAV', 'rspamd'] as const).map(name => [
       name,
@@ -65,16 +66,17 @@ export function createScanner(options: ScannerOptions): Scanner {
   ): Promise<{ readonly found: T } | undefined> {
     const signal = AbortSignal.timeout(options.timeoutMs)
     const began = clock.monotonicMs()
-    let release: (() => void) | undefined
+    let leave: Leave | undefined
     try {
-      release = await takeTurn(signal)
+      leave = await slots.enter(name, { signal })
+      signal.throwIfAborted()
       return { found: await work(signal) }
     } catch (error) {
       tallies.get(name)!.note(signal.aborted ? 'no answer in time' : reasonOf(error))
       meter.count('scans_total', name.toLowerCase(), signal.aborted ? 'late' : 'failed')
       return undefined
     } finally {
-      release?.()
+      leave?.()
       meter.observe('scan_seconds', (clock.monotonicMs() - began) / 1000, name.toLowerCase())
     }
   }
@@ -109,31 +111,4 @@ export function createScanner(options: ScannerOptions): Scanner {
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : error instanceof Error ? error.message : String(error)
-}
-
-/** Lets so many go on at once, the others in the order in which they came; gives what ends a turn. */
-function createTurns(places: number): (signal: AbortSignal) => Promise<() => void> {
-  let free = places
-  const waiting = new Set<() => void>()
-  const release = () => {
-    const [next] = waiting
-    if (next) next()
-    else free++
-  }
-  return signal =>
-    new Promise((resolve, reject) => {
-      if (free > 0) {
-        free--
-        resolve(release)
-        return
-      }
-      const begin = () => {
-        waiting.delete(begin)
-        resolve(release)
-      }
-      waiting.add(begin)
-      signal.addEventListener('abort', () => {
-        if (waiting.delete(begin)) reject(signal.reason)
-      })
-    })
 }

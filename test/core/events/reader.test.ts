@@ -1,4 +1,5 @@
 import t from 'tap'
+import { FairSlots } from '../../../lib/base/fair-slots.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
@@ -38,7 +39,7 @@ async function readEmptyTable(subscriptions: readonly Subscription[], more: read
       return { start: '5', end: '9', after: () => [] } as unknown as EventWindow
     },
     async () => {},
-    work => work(),
+    new FairSlots({ size: 1 }),
   )
   for (const one of subscriptions) reader.add(one)
   await run()
@@ -61,7 +62,7 @@ t.test('a connection has so many subscriptions, and what is there already is non
     takesAll,
     () => undefined,
     async () => {},
-    work => work(),
+    new FairSlots({ size: 1 }),
   )
   t.equal(reader.isSubscribed, false)
   const one = (n: number) => of({ inboxIds: new Set([`i${n}`]), types: new Set(['message.sent']) })
