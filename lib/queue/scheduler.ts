@@ -1,6 +1,5 @@
 import { type Clock, isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { Slots } from '../base/slots.ts'
 import { findAccount } from '../store/account.ts'
 import { findDestination, listDestinations } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
@@ -20,6 +19,7 @@ import {
   type Membership,
 } from './lease.ts'
 import { type Allowance, SlotLimits } from './slot-limits.ts'
+import { Slots } from './slots.ts'
 
 export interface SchedulerOptions {
   readonly kind: Kind

@@ -1,19 +1,23 @@
+import { FairSlots, type Leave } from '../../base/fair-slots.ts'
 import { limits } from '../../base/limits.ts'
-import { Slots } from '../../base/slots.ts'
+import { Recent } from '../../base/recent.ts'
 
-interface Waiting {
-  readonly podId: string
-  readonly most: number
-  enter(): void
+/** An address that somebody is at, or waits for. */
+interface Visited {
+  readonly slots: FairSlots
+  /** How many connections it has, by the name that says the least. */
+  most: number
+  visitors: number
 }
 
 /**
- * How many connections each address has, whatever names lead there. An attempt that finds all taken waits a moment, behind those that
- * came before it; pods share an address as they share everything else.
+ * How many connections each address has, whatever names lead there. An attempt that finds all taken waits a moment for its turn. Of an address
+ * that is not its own alone, a pod takes another one only while it leaves as many free as it has.
  */
 export class AddressSlots {
-  readonly #slots = new Slots(limits.destinationsKnown)
-  readonly #waiting = new Map<string, Set<Waiting>>()
+  /** The pod that came to each address; true once there were several. */
+  readonly #pods = new Recent<string | true>(limits.destinationsKnown)
+  readonly #visited = new Map<string, Visited>()
   readonly #waitMs: number
 
   /** @param waitMs how long an attempt waits at most */
@@ -21,39 +25,36 @@ export class AddressSlots {
     this.#waitMs = waitMs
   }
 
-  /** Resolves with whether the attempt has a slot of the address, which has so many; then it must leave it. */
-  async enter(address: string, most: number, podId: string, signal: AbortSignal): Promise<boolean> {
-    this.#slots.meet(address, podId)
-    if (this.#slots.has(address, most, podId)) {
-      this.#slots.take(address, podId)
-      return true
+  /** Resolves with how to leave the address, which has `most` connections; undefined when the attempt had to wait for too long. */
+  async enter(address: string, most: number, podId: string, signal: AbortSignal): Promise<Leave | undefined> {
+    const pod = this.#pods.get(address) ?? podId
+    this.#pods.set(address, pod === podId ? podId : true)
+    const visited = this.#visited.get(address) ?? this.#visit(address, most)
+    visited.most = Math.min(visited.most, most)
+    visited.visitors++
+    const leave = await visited.slots.enter(podId, { signal })
+    const end = () => {
+      leave?.()
+      if (--visited.visitors === 0) this.#visited.delete(address)
     }
-    if (signal.aborted) return false
-    const line = this.#waiting.get(address) ?? new Set()
-    this.#waiting.set(address, line)
-    return new Promise(resolve => {
-      const end = (hasEntered: boolean) => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', giveUp)
-        line.delete(waiting)
-        if (line.size === 0) this.#waiting.delete(address)
-        resolve(hasEntered)
-      }
-      const giveUp = () => end(false)
-      const waiting = { podId, most, enter: () => end(true) }
-      const timer = setTimeout(giveUp, this.#waitMs)
-      signal.addEventListener('abort', giveUp, { once: true })
-      line.add(waiting)
-    })
+    if (leave) return end
+    end()
+    return undefined
   }
 
-  leave(address: string, podId: string): void {
-    this.#slots.leave(address, podId)
-    for (const waiting of this.#waiting.get(address) ?? []) {
-      if (!this.#slots.has(address, waiting.most, waiting.podId)) continue
-      this.#slots.take(address, waiting.podId)
-      waiting.enter()
-      return
+  #visit(address: string, most: number): Visited {
+    const visited: Visited = {
+      most,
+      visitors: 0,
+      slots: new FairSlots({
+        get size() {
+          return visited.most
+        },
+        share: free => (this.#pods.get(address) === true ? free : Number.POSITIVE_INFINITY),
+        waitMs: this.#waitMs,
+      }),
     }
+    this.#visited.set(address, visited)
+    return visited
   }
 }

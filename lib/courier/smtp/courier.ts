@@ -291,11 +291,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         const stop = { host, address, tls, by, noteTls: note }
         const most = provider?.concurrency ?? options.mostAtAddress ?? Number.POSITIVE_INFINITY
         // Other hosts of the domain are for when this one fails, and not for when it has enough to do.
-        if (!(await addresses.enter(address, most, delivery.podId ?? '-', signal))) return 'address-full'
+        const leave = await addresses.enter(address, most, delivery.podId ?? '-', signal)
+        if (!leave) return 'address-full'
         const carry = () => carrier.carryTo(stop, delivery, raw, progress)
-        const ending = await standing
-          .watch(address, signal, carry)
-          .finally(() => addresses.leave(address, delivery.podId ?? '-'))
+        const ending = await standing.watch(address, signal, carry).finally(leave)
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)

@@ -1,7 +1,7 @@
-import { Recent } from './recent.ts'
+import { Recent } from '../base/recent.ts'
 
 /**
- * Counts who holds the slots of many resources, such as connections to an address, and shares each among parties, such as pods.
+ * Counts who holds the slots of many resources, such as lanes and destinations, and shares each among parties, such as pods.
  * A party that is not alone at a resource takes another slot only while it leaves as many free as it has. So one
  * party gets half at most, and a party that comes later finds some free.
  */
