@@ -1,14 +1,12 @@
+import { FairSlots, type Leave } from '../../base/fair-slots.ts'
 import { limits } from '../../base/limits.ts'
 import type { NotOpened } from '../guarded-connect.ts'
 import type { WebhookConnection } from './connection.ts'
 
-/** The connections to one origin, and the calls that wait for one. */
+/** The connections to one origin. */
 interface Line {
   open: number
-  /** Calls that take one now; the line is kept for them. */
-  takers: number
   readonly idle: WebhookConnection[]
-  readonly waiting: (() => void)[]
 }
 
 export interface PoolOptions {
@@ -29,11 +27,12 @@ export type Open = (
  */
 export class WebhookPool {
   readonly #options: PoolOptions
+  /** Those of the calls that have a connection, or open one. */
+  readonly #slots: FairSlots
+  readonly #leaves = new WeakMap<WebhookConnection, Leave>()
   readonly #lines = new Map<string, Line>()
   /** Those that wait for a call, longest first. */
   readonly #idle = new Set<WebhookConnection>()
-  /** Lines with calls that wait because there are too many connections in all. */
-  readonly #starved = new Set<Line>()
   #open = 0
   #isClosed = false
 
@@ -43,9 +42,11 @@ export class WebhookPool {
       maxConnectionsPerOrigin: limits.webhookConnectionsPerOrigin,
       ...options,
     }
+    const { maxConnections, maxConnectionsPerOrigin } = this.#options
+    this.#slots = new FairSlots({ size: maxConnections, share: () => maxConnectionsPerOrigin })
   }
 
-  /** How many connections are open or being opened, and how many origins are known. */
+  /** How many connections are open or being opened, and to how many origins. */
   get size(): { connections: number; origins: number } {
     return { connections: this.#open, origins: this.#lines.size }
   }
@@ -57,38 +58,32 @@ export class WebhookPool {
     signal: AbortSignal,
     isFresh = false,
   ): Promise<WebhookConnection | NotOpened> {
-    const line = this.#lines.get(origin) ?? { open: 0, takers: 0, idle: [], waiting: [] }
-    this.#lines.set(origin, line)
-    line.takers++
-    try {
-      for (let isFirst = true; !signal.aborted; isFirst = false) {
-        for (let kept = this.#takeIdle(line); kept !== undefined; kept = this.#takeIdle(line)) {
-          if (!isFresh && this.#options.mayReuse(kept)) return kept
-          kept.destroy()
-        }
-        if (this.#takeRoom(line)) return await this.#openIn(origin, line, open)
-        await this.#wait(line, signal, isFirst)
-      }
-    } finally {
-      line.takers--
-      this.#forget(origin, line)
+    const leave = await this.#slots.enter(origin, { signal })
+    if (!leave || signal.aborted) {
+      leave?.()
+      const reason = signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
+      return { error: `${reason}, all connections being busy` }
     }
-    // It may have been woken just then: the next one takes the place.
-    this.#wake(line)
-    const reason = signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
-    return { error: `${reason}, all connections being busy` }
+    try {
+      const taken = this.#takeIdle(origin, isFresh) ?? (await this.#openTo(origin, open))
+      if ('error' in taken) setImmediate(leave)
+      else this.#leaves.set(taken, leave)
+      return taken
+    } catch (error) {
+      leave()
+      throw error
+    }
   }
 
   /** Takes a connection back after its call. */
   give(connection: WebhookConnection): void {
     const line = this.#lines.get(connection.origin)
-    if (line === undefined || !connection.isOpen || this.#isClosed) {
-      connection.destroy()
-      return
+    if (line === undefined || !connection.isOpen || this.#isClosed) connection.destroy()
+    else {
+      line.idle.push(connection)
+      this.#idle.add(connection)
     }
-    line.idle.push(connection)
-    this.#idle.add(connection)
-    this.#wake(line)
+    this.#leaves.get(connection)?.()
   }
 
   /** Ends those that wait for a call; the others end when they are given back. */
@@ -97,92 +92,42 @@ export class WebhookPool {
     for (const connection of [...this.#idle]) connection.destroy()
   }
 
-  async #openIn(origin: string, line: Line, open: Open): Promise<WebhookConnection | NotOpened> {
-    const release = () => {
-      line.open--
-      this.#open--
-      this.#wake(line)
-      this.#forget(origin, line)
+  /** One to the origin that may be used again, of those the one that came back last. */
+  #takeIdle(origin: string, isFresh: boolean): WebhookConnection | undefined {
+    const idle = this.#lines.get(origin)?.idle ?? []
+    for (let kept = idle.pop(); kept !== undefined; kept = idle.pop()) {
+      this.#idle.delete(kept)
+      if (!isFresh && this.#options.mayReuse(kept)) return kept
+      kept.destroy()
     }
-    let opened: WebhookConnection | NotOpened
-    try {
-      opened = await open(connection => {
-        this.#takeOut(connection, line)
-        release()
-      })
-    } catch (error) {
-      release()
-      throw error
-    }
-    if ('error' in opened) release()
-    return opened
+    return undefined
   }
 
-  /** Counts one more connection when there is room for it, or can be made. */
-  #takeRoom(line: Line): boolean {
-    if (line.open >= this.#options.maxConnectionsPerOrigin) return false
-    if (this.#open >= this.#options.maxConnections) {
-      const [longest] = this.#idle
-      longest?.destroy()
-    }
-    if (this.#open >= this.#options.maxConnections) {
-      this.#starved.add(line)
-      return false
-    }
+  async #openTo(origin: string, open: Open): Promise<WebhookConnection | NotOpened> {
+    // Fewer calls than that have one: the others wait.
+    if (this.#open >= this.#options.maxConnections) this.#idle.values().next().value?.destroy()
+    const line = this.#lines.get(origin) ?? { open: 0, idle: [] }
+    this.#lines.set(origin, line)
     line.open++
     this.#open++
-    return true
-  }
-
-  #takeIdle(line: Line): WebhookConnection | undefined {
-    const connection = line.idle.pop()
-    if (connection !== undefined) this.#idle.delete(connection)
-    return connection
-  }
-
-  #takeOut(connection: WebhookConnection, line: Line): void {
-    if (this.#idle.delete(connection)) line.idle.splice(line.idle.indexOf(connection), 1)
-  }
-
-  #wait(line: Line, signal: AbortSignal, isFirst: boolean): Promise<void> {
-    return new Promise(resolve => {
-      const wake = () => {
-        signal.removeEventListener('abort', abort)
-        resolve()
-      }
-      const abort = () => {
-        const place = line.waiting.indexOf(wake)
-        if (place >= 0) line.waiting.splice(place, 1)
-        wake()
-      }
-      signal.addEventListener('abort', abort, { once: true })
-      if (isFirst) line.waiting.push(wake)
-      else line.waiting.unshift(wake)
-    })
-  }
-
-  /** Lets one call look again: one of this origin, or one that waits for room in all. */
-  #wake(line: Line): void {
-    const own = line.waiting.shift()
-    if (own !== undefined) {
-      own()
-      return
+    const closed = () => {
+      line.open--
+      this.#open--
+      if (line.open === 0) this.#lines.delete(origin)
     }
-    for (const other of this.#starved) {
-      this.#starved.delete(other)
-      // It could not take the room, which nobody else would hear of then: its own connections wake it.
-      if (other.open >= this.#options.maxConnectionsPerOrigin) continue
-      const wake = other.waiting.shift()
-      if (wake === undefined) continue
-      if (other.waiting.length > 0) this.#starved.add(other)
-      wake()
-      return
+    try {
+      const opened = await open(connection => {
+        if (this.#idle.delete(connection)) line.idle.splice(line.idle.indexOf(connection), 1)
+        closed()
+        const leave = this.#leaves.get(connection)
+        // Calls whose time ends together end in one turn of the event loop: none of them is to begin because another ended.
+        if (leave) setImmediate(leave)
+      })
+      if ('error' in opened) closed()
+      return opened
+    } catch (error) {
+      closed()
+      throw error
     }
-  }
-
-  #forget(origin: string, line: Line): void {
-    if (line.open > 0 || line.takers > 0) return
-    this.#lines.delete(origin)
-    this.#starved.delete(line)
   }
 }
