@@ -1,8 +1,8 @@
 /**
- * `bin/node bench/patroni.ts [--members N] [kill|switchover|etcd|pause|alone]`: two nodes on a Patroni cluster (etcd, synchronous_mode) under load. Its
+ * `bin/node bench/patroni.ts [--members N] [kill|switchover|etcd|pause|alone]`: two nodes on a Patroni cluster (etcd, synchronous_mode) behind HAProxy under load. Its
  * leader is killed with its Patroni, handed over, left without etcd, made to stand still until another leads, and left by its Patroni alone:
  * after the last two there are two primaries for a while. It says for how long nothing was confirmed, and whether anything that was promised is
- * lost. It needs root, the built daemon, and `apt-get install -y --no-install-recommends patroni etcd-server etcd-client`.
+ * lost. It needs root, the built daemon, and `apt-get install -y --no-install-recommends patroni etcd-server haproxy`.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -12,12 +12,13 @@ import type { Test } from 'tap'
 import { apiOf } from '../test/support/api.ts'
 import type { TestDaemon } from '../test/support/daemon.ts'
 import { startDns } from '../test/support/dns.ts'
+import { startHaproxy } from '../test/support/haproxy.ts'
 import { createInbox } from '../test/support/mailbox.ts'
 import { lookAtPromises, newNodesLoad, workOnNodes } from '../test/support/nodes-load.ts'
+import { type PatroniMember, patroniTimes, startPatroni } from '../test/support/patroni.ts'
 import { openDialog } from '../test/support/smtp-dialog.ts'
 import { startTakingServer } from '../test/support/soak-load.ts'
 import { until } from '../test/support/until.ts'
-import { type PatroniMember, patroniTimes, startPatroni } from './patroni-cluster.ts'
 import { table } from './table.ts'
 
 const { values: given, positionals } = parseArgs({
@@ -60,7 +61,7 @@ async function measure(): Promise<boolean> {
   closing.push(() => dns.close())
   dns.set('theirs.example', 'MX', [{ priority: 10, exchange: 'mx.theirs.example' }])
   dns.set('mx.theirs.example', 'A', ['127.0.0.3'])
-  const database = `postgres://postgres@${cluster.members.map(({ host }) => host).join(',')}/mail`
+  const database = `postgres://postgres@${await startHaproxy(t, cluster.members)}/mail`
   const nodes = await startNodes(t, 2, { dns: dns.server, mxPort: server.port, database })
   const [a, b] = nodes as [TestDaemon, TestDaemon]
   const ann = await createInbox(a, 'ann')

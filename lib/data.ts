@@ -3,29 +3,25 @@ import { findForbidden, tellForbidden } from './base/forbidden.ts'
 import { StorageForbidden } from './base/storage-fault.ts'
 import { requireFinished } from './core/backup/unfinished.ts'
 import { findForbiddenFile } from './core/data-access.ts'
-import { daemonLockPath, nodeName, timelinePath } from './core/nodes/node-name.ts'
+import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
 import { openApp } from './core/open.ts'
 import { databaseOf } from './core/open-rows.ts'
 import { readRunning } from './core/running.ts'
 import { DataDirectoryBusy, lockDataDirectory } from './store/dialect/lock.ts'
-import { newestStep } from './store/migrations/migrate.ts'
 import { requireOurs } from './store/open.ts'
 import type { NodeHold } from './store/postgres/hold.ts'
 
 type OpenParts = Parameters<typeof openApp>[0]
 
 /** Keeps everybody from the database, where it is on a server, who must have it alone; other nodes only until this one has joined them. @throws DataDirectoryBusy */
-async function holdServer({ config, clock, log }: OpenParts): Promise<NodeHold | undefined> {
+async function holdServer({ config, clock }: OpenParts): Promise<NodeHold | undefined> {
   if (config.database === undefined) return undefined
   const { holdNode } = await import('./store/postgres/hold.ts')
   return holdNode({
     url: await databaseOf(config),
-    timelinePath: timelinePath(config.data_dir),
     node: await nodeName(config.data_dir),
-    newestStep,
     clock,
     requireSame: requireOurs,
-    warn: sentence => log.warn({}, sentence),
   })
 }
 

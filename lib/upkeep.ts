@@ -20,6 +20,7 @@ import { expireSuppressions } from './core/outbound/suppressions.ts'
 import { expirePolicyAudit } from './core/policy/audit.ts'
 import { expireUsage } from './core/quota/usage.ts'
 import { deleteDestinationsBefore } from './store/destinations.ts'
+import { holdsNothing } from './store/dialect/held.ts'
 import { deleteEventsBefore } from './store/events.ts'
 import { deleteIdempotencyBefore } from './store/idempotency.ts'
 import { deleteNodesBefore } from './store/nodes.ts'
@@ -51,7 +52,7 @@ export const sweeps: readonly Sweep[] = [
     name: 'idempotency records older than 24 hours',
     schedule: '*/10 * * * *',
     run: app =>
-      app.store.write(db =>
+      app.store.writeHolding(holdsNothing, db =>
         deleteIdempotencyBefore(db, ago(app, limits.idempotencyHours * 3_600_000), limits.sweepRows),
       ),
   },
@@ -59,7 +60,7 @@ export const sweeps: readonly Sweep[] = [
     name: 'events older than events.keep_for',
     schedule: '17 * * * *',
     run: app =>
-      app.store.write(db =>
+      app.store.writeHolding(holdsNothing, db =>
         deleteEventsBefore(db, ago(app, durationMs(app.config.events.keep_for)), limits.sweepRows),
       ),
   },
@@ -90,21 +91,22 @@ export const sweeps: readonly Sweep[] = [
     name: 'standings of destinations that were not tried for a week',
     schedule: '7 * * * *',
     run: app =>
-      app.store.write(db =>
+      app.store.writeHolding(holdsNothing, db =>
         deleteDestinationsBefore(db, ago(app, limits.destinationKeptMs), limits.sweepRows),
       ),
   },
   {
     name: 'MTA-STS policies that are over',
     schedule: '57 * * * *',
-    run: app => app.store.write(db => deleteStsPoliciesBefore(db, ago(app, 0), limits.sweepRows)),
+    run: app =>
+      app.store.writeHolding(holdsNothing, db => deleteStsPoliciesBefore(db, ago(app, 0), limits.sweepRows)),
   },
   { name: 'days of TLS that are to be reported', schedule: '23 * * * *', run: sendTlsReports },
   {
     name: 'results of TLS older than 30 days',
     schedule: '47 4 * * *',
     run: app =>
-      app.store.write(db =>
+      app.store.writeHolding(holdsNothing, db =>
         deleteTlsResultsBefore(
           db,
           ago(app, limits.tlsResultDays * 86_400_000).slice(0, 10),
@@ -132,7 +134,10 @@ export const sweeps: readonly Sweep[] = [
   {
     name: 'nodes that ended a week ago',
     schedule: '7 3 * * *',
-    run: app => app.store.write(db => deleteNodesBefore(db, ago(app, limits.nodeKeptMs), limits.sweepRows)),
+    run: app =>
+      app.store.writeHolding(holdsNothing, db =>
+        deleteNodesBefore(db, ago(app, limits.nodeKeptMs), limits.sweepRows),
+      ),
   },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]

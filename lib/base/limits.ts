@@ -29,13 +29,7 @@ export const limits = {
   postgresConnectMs: 5000,
   postgresQueryMs: 60_000,
   postgresIdleMs: 10_000,
-  postgresLockMs: 15_000,
-  /**
-   * How many transactions of writes that share one are under way at once, and how long the last one must have taken until another begins
-   * beside it: those that wait are fewer transactions when they wait for it, and many of them are of the same inbox.
-   */
-  postgresWriters: 2,
-  postgresBesideMs: 250,
+  postgresLockMs: 12_000,
   /**
    * How long is rested before a lock that was lost with its connection is asked for again, how long writes of which nobody waits for the end
    * may take when the store closes, and how long a connection may take to end.
@@ -49,49 +43,35 @@ export const limits = {
   healthMs: 2_000,
   mailStorageMs: 20_000,
   /**
-   * How long a write waits for what others keep locked: longer than a node that stands still in a transaction keeps it, and so much shorter than
-   * who brings mail waits that what began before the first of these times is over by then. A statement waits for a moment alone, so that a connection is
-   * there for others: after that the write is done again, with rests between, and does not wait again for as long. Who wants to be alone waits for a
-   * moment as well, in which nobody else begins to write.
+   * A message that has waited so long is not stored any more, because its sender gets a 451. How long a statement waits for what others
+   * keep locked, of a write that others share as well for a moment only: it is tried again, in all for longer than a node that stands still
+   * in a transaction keeps it. Connections of a pool that writes leave to reads, if there are so many.
    */
   mailBegunMs: 8_000,
-  postgresLockWaitMs: 11_000,
+  postgresLockWaitMs: 2_000,
   postgresLockTryMs: 400,
-  postgresLockAgainMs: 20,
-  postgresTogetherTryMs: 200,
-  postgresLockRestMs: 100,
-  /** Connections of a pool that writes which have one for themselves leave to others, where there are so many. */
   postgresLeftConnections: 2,
   /** How often it is looked whether the server's disk has room, and while it has none: before what is written in its place could be taken for the end of it. */
   serverRoomMs: 10_000,
   serverShortMs: 2_000,
-  /** The most that a transaction which met another rests before it is done again. */
+  /** The longest rest of a transaction that met another one, before it is done again. */
   postgresConflictMs: 128,
   /** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */
   schemaLockMs: 1000,
   schemaLockRestMs: 2000,
   schemaLockTries: 30,
   /**
-   * Several nodes on one database: how often each says that it works; for how long after it said so it may rely on what it holds; and after how
-   * long of silence the others take that over, which is longer by all that may lie between its saying and their hearing.
+   * Several nodes on one database: how often each renews its lease and asks whether its lock is there; how long its lease holds; how long
+   * it relies on what it holds after it began to renew, and how long the server keeps the lock of a process that stands still.
    */
   nodeBeatMs: 2_000,
+  nodeLeaseMs: 30_000,
   nodeSureMs: 10_000,
-  nodeGoneMs: 20_000,
-  /** How often a node looks whether another of the servers that it is told of has taken over from the one that it asks. */
-  nodeOthersMs: 5_000,
-  /** How often the name of a node is asked for that another session has; own sessions of before that a node knows again. */
-  nodeNameAgainMs: 200,
-  nodeSessionsKept: 100,
   /** How far the clock of a node may be from that of the database's server, by which all nodes are held. */
   nodeClockMs: 60_000,
-  /** How often the doctor looks whether they have. */
-  nodeLookMs: 100,
   /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
   bellRestMs: 25,
   bellAgainMs: 1_000,
-  /** For how long another node that may have ended keeps one from starting that does not see its files. */
-  nodeSeenMs: 60_000,
   /** How long a node that ended is remembered. */
   nodeKeptMs: 7 * 86_400_000,
   /** An object without a row is set aside when it is older: whoever put it is through with it, or gone. */

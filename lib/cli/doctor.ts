@@ -27,7 +27,6 @@ const unasked = [
   'database_damaged',
   'database_not_checked',
   'database_unreachable',
-  'database_pooled',
   'database_full',
   'raws_missing',
 ]
@@ -107,7 +106,7 @@ async function serverStateFindings(config: Config): Promise<Finding[]> {
     if (!forbidden) return [finding('warning', 'database_not_checked', file, `not checked: ${told}`)]
     return [finding('error', 'database_forbidden', file, forbidden.message, forbidden.paste)]
   }
-  return checkServer(location, systemClock, config.data_dir)
+  return checkServer(location, systemClock)
 }
 
 /** What keeps the rows from being asked: the key of their secrets, or the machine. @throws what it is, when it is something else */

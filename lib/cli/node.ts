@@ -17,7 +17,7 @@ export function addNodeCommands(program: Command, ctl: Ctl): void {
         const { isUp } = await readRunning(rows.config.data_dir)
         return findNodes(rows, { isAlone: rows.store.dialect === 'sqlite', isUp })
       })
-      const columns = ['id', 'name', 'state', 'version', 'beatAt']
+      const columns = ['id', 'name', 'state', 'version', 'leasedUntil']
       ctl
         .output()
         .say({ data }, () => (data.length > 0 ? tableOf(data, columns) : 'no mailboxd has run here'))

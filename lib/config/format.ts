@@ -97,11 +97,12 @@ function bucketFault(text: string): string | undefined {
 }
 
 function postgresFault(text: string): string | undefined {
-  const [, user, servers = ''] =
+  const [, user, server = ''] =
     /^postgres(?:ql)?:\/\/(?:([^@/?#\s]*)@)?([^@/?#\s]*)\/[^@/?#\s]+(?:\?[^#\s]*)?$/.exec(text) ?? []
   if (user?.includes(':') || /[?&]password=/.test(text))
     return 'must not contain a password: name the file that has it with postgres.password_file'
-  if (servers !== '' && servers.split(',').includes('')) return 'must not have a comma without a server'
+  if (server.includes(','))
+    return 'must name one server: Patroni with HAProxy, a pooler or a managed service leads to the primary (docs/operators/postgres.md)'
   if (user) return postgresQueryFault(text.split('?')[1] ?? '')
   return 'must be "postgres://user@server/database", such as "postgres://mailboxd@db.example.com/mailboxd"'
 }

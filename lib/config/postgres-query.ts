@@ -31,6 +31,7 @@ export function postgresQueryFault(query: string): string | undefined {
   if (unknown !== undefined) return `has the parameter "${unknown}", which is none of ${known.join(', ')}`
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) return `has the parameter "${twice}" twice`
+  if (asked.get('host')?.includes(',')) return 'has several hosts: name one server'
   const mode = asked.get('sslmode')
   if (mode !== null && !sslModes.includes(mode))
     return `has sslmode=${mode}, which must be one of ${sslModes.join(', ')}: write sslmode=verify-full`

@@ -14,9 +14,8 @@ import { listOtherNodes } from '../store/living-nodes.ts'
 import { CopyDiffers, copyRows, findOccupant, type TableDigest, type Told } from '../store/moving/copy.ts'
 import { openReader, openStore } from '../store/open.ts'
 import { requireUtf8, toldForbidden } from '../store/postgres/state.ts'
-import { judgeByNewest } from '../store/postgres/timeline.ts'
 import { movedAway } from './missing-database.ts'
-import { daemonLockPath, timelinePath } from './nodes/node-name.ts'
+import { daemonLockPath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
 
 export interface MoveParts {
@@ -39,7 +38,7 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
   if (!isServer(from) && !existsSync(from)) throw new BackupFault(`there are no rows in ${from}`)
   const free = await lockInstallation(dataDir, from)
   try {
-    const freeTarget = await lockRows(dataDir, to).catch(error => {
+    const freeTarget = await lockRows(to).catch(error => {
       if (!(error instanceof DataDirectoryBusy)) throw error
       throw new BackupFault('a mailboxd runs on the database where the rows are to go: name an empty one')
     })
@@ -143,7 +142,7 @@ export async function lockInstallation(dataDir: string, from: string): Promise<(
   let freeDirectory = () => {}
   try {
     freeDirectory = lockDataDirectory(daemonLockPath(dataDir))
-    const freeRows = await lockRows(dataDir, from)
+    const freeRows = await lockRows(from)
     return async () => {
       await freeRows()
       freeDirectory()
@@ -171,9 +170,8 @@ async function nodesOn(location: string): Promise<string> {
 }
 
 /** @throws DataDirectoryBusy if a daemon has them; a file is that of its directory, which has a lock of its own */
-async function lockRows(dataDir: string, location: string): Promise<() => Promise<void>> {
+async function lockRows(location: string): Promise<() => Promise<void>> {
   if (!isServer(location)) return async () => {}
-  const { lockServer } = await import('../store/postgres/lock.ts')
-  const lock = await lockServer(location, await judgeByNewest(timelinePath(dataDir)))
-  return () => lock.release()
+  const { lockServer } = await import('../store/postgres/hold.ts')
+  return lockServer(location)
 }

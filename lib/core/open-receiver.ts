@@ -1,5 +1,4 @@
 import type { Clock } from '../base/clock.ts'
-import type { HeldServer } from '../base/held-server.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
@@ -8,7 +7,6 @@ import type { Config } from '../config/load.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
 import { createNearReader } from '../reading/near.ts'
 import { openReader } from '../store/open.ts'
-import { followHold } from '../store/postgres/followed-hold.ts'
 import { noteDamage, requireRoomForMail } from './app/storage.ts'
 import type { DistantMain } from './inbound/main-calls.ts'
 import type { Receiver } from './inbound/receiver.ts'
@@ -27,24 +25,19 @@ export interface ReceiverParts {
   readonly suspects: ReadonlySet<string>
   /** As in lib/core/app/storage.ts. */
   readonly storage: SharedArrayBuffer
-  /** What the main thread holds on the server of the database; undefined where it is a file. */
-  readonly held: HeldServer | undefined
 }
 
 interface OpenReceiver {
   readonly receiver: Receiver
-  /** What the main thread holds on the server is another from now on. */
-  follow(held: HeldServer): void
   close(): Promise<void>
 }
 
 /** Opens what mail is received with in another thread than the main one, which has opened the data directory. */
 export async function openReceiver(parts: ReceiverParts): Promise<OpenReceiver> {
   const { config, clock, ids, log, meter, main, mark, suspects, storage } = parts
-  const hold = parts.held && followHold(parts.held)
   // What it asks for are single rows.
   const location = await databaseOf(config)
-  const { read, close } = await openReader(location, limits.nodeSureMs, hold, damage =>
+  const { read, close } = await openReader(location, limits.nodeSureMs, damage =>
     noteDamage(storage, damage, log),
   )
   const authenticator = createAuthenticator({
@@ -62,5 +55,5 @@ export async function openReceiver(parts: ReceiverParts): Promise<OpenReceiver> 
     await blobs.close()
     await close()
   }
-  return { receiver, follow: held => hold?.tell(held), close: closeAll }
+  return { receiver, close: closeAll }
 }

@@ -20,14 +20,13 @@ import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'
 import { requireTime } from '../store/postgres/state.ts'
-import { judgeByNewest } from '../store/postgres/timeline.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { createStorage, noteDamage, requireWhole } from './app/storage.ts'
 import { requireFinished } from './backup/unfinished.ts'
 import { findForbiddenFile } from './data-access.ts'
 import { databaseName, isDatabaseFileEmpty, requireNoTraces } from './missing-database.ts'
-import { nodeName, timelinePath } from './nodes/node-name.ts'
+import { nodeName } from './nodes/node-name.ts'
 
 export interface RowsParts {
   readonly config: Config
@@ -134,10 +133,7 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     meter,
     connections: config.postgres.connections,
     ...(parts.mayMigrate && config.database !== undefined && { node: await nodeName(config.data_dir) }),
-    outage: {
-      ...(parts.hold ? { hold: parts.hold } : { judge: await judgeByNewest(timelinePath(config.data_dir)) }),
-      failed,
-    },
+    outage: { ...(parts.hold && { hold: parts.hold }), failed },
   }).catch(error => {
     throw withInodes(error, config.data_dir)
   })

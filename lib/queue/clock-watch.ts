@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import { holdsNothing } from '../store/dialect/held.ts'
 import type { Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'
 import { setBackSome, waitingColumns } from '../store/set-back.ts'
@@ -10,7 +11,7 @@ interface Watched {
   readonly nodes: { readonly count: number }
   readonly clock: Clock
   readonly log: Log
-  readonly hold: Pick<NodeHold, 'server'> | undefined
+  readonly hold: Pick<NodeHold, 'requireHeld'> | undefined
   readonly store: Store
 }
 
@@ -27,7 +28,7 @@ export function startClockWatch(app: Watched): () => Promise<void> {
   let before = offset()
   let working: Promise<void> = Promise.resolve()
   const look = async () => {
-    const isHeld = await app.hold?.server().then(
+    const isHeld = await app.hold?.requireHeld().then(
       () => true,
       () => false,
     )
@@ -61,7 +62,7 @@ async function setBack({ clock, store }: Watched, byMs: number, stopping: AbortS
     let after: string | undefined = ''
     while (after !== undefined && !stopping.aborted) {
       const some: Parameters<typeof setBackSome>[2] = { byMs, now, after, limit: limits.sweepRows }
-      after = await store.write(db => setBackSome(db, column, some))
+      after = await store.writeHolding(holdsNothing, db => setBackSome(db, column, some))
     }
   }
 }

@@ -27,13 +27,11 @@ export interface Membership {
   readonly mayLease: boolean
   /** Whether a lease in this name is its own, and no other process may take it for that of one that has ended. */
   holds(leasedBy: string | null): boolean
-  /** Whether the process of this name has ended, or is taken for ended by all: it holds nothing any more. */
-  isOver(leasedBy: string): boolean
 }
 
-/** Returns whether another process holds an entry that looks due. */
-export function isAnothers({ leasedBy }: QueueEntryRow, { holder, isOver }: Membership): boolean {
-  return leasedBy !== null && leasedBy !== holder && !isOver(leasedBy)
+/** Returns whether another process holds an entry that looks due. What a process held that has ended is freed (`Queue.recover`). */
+export function isAnothers({ leasedBy }: QueueEntryRow, { holder }: Membership): boolean {
+  return leasedBy !== null && leasedBy !== holder
 }
 
 /**

@@ -5,7 +5,7 @@ import { limits } from '../base/limits.ts'
 import { isStoragePassing } from '../base/storage-fault.ts'
 import { listDestinationsThatSaid } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
-import type { Held } from '../store/dialect/held.ts'
+import { type Held, holdsNothing } from '../store/dialect/held.ts'
 import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
@@ -91,9 +91,9 @@ export interface Queue {
    * lease is lost: what an attempt has found out must not be forgotten, and whether a write was done whose connection ended at its
    * commit nobody knows. The lease is its key: one that was done is not done twice.
    * @param work as of `store.write`; the lease ends in it, by one of the functions above
-   * @param held what it holds, where it is one of those that share a transaction
+   * @param held what it holds
    */
-  end<T>(work: (db: WriteDb) => Promise<T>, held?: Held): Promise<T>
+  end<T>(work: (db: WriteDb) => Promise<T>, held: Held): Promise<T>
   /**
    * Frees what stands in the name of this process and is not among what it works on: leases of whose claim it never heard, and what it
    * could not end. Gives how many.
@@ -218,7 +218,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
       const release = () => store.write(db => releaseThoseThatSaid(db, clock, said))
       if ((await listDestinationsThatSaid(store.read, said, 1)).length === 0) return
       while ((await release()) === limits.destinationsReleased);
-      await store.write(async db => notice(db, 'queue', 'delivery'))
+      await store.writeHolding(holdsNothing, async db => notice(db, 'queue', 'delivery'))
     },
 
     postpone: (db, destination, forMs, said) => postpone(db, clock, destination, forMs, said),
@@ -245,7 +245,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     async end(work, held) {
       for (;;) {
         try {
-          return await (held ? store.writeHolding(() => held, work) : store.write(work))
+          return await store.writeHolding(() => held, work)
         } catch (error) {
           if (!isStoragePassing(error) || stopping.signal.aborted) throw error
           await pause(limits.postgresAgainMs, undefined, { signal: stopping.signal }).catch(() => {})
@@ -254,7 +254,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     },
 
     freeForgotten: (kind, underWay) =>
-      store.write(async db => {
+      store.writeHolding(holdsNothing, async db => {
         const now = clock.now()
         const held = await entries.listLeasedEntries(db, members.holder)
         const forgotten = held.filter(entry => entry.kind === kind && !underWay.has(entry.id))
@@ -265,14 +265,14 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     stop: () => stopping.abort(),
 
     async retry(entry) {
-      await store.write(db => later(db, entry))
+      await store.writeHolding(holdsNothing, db => later(db, entry))
     },
 
     async recover() {
-      const over = (await entries.listHolders(store.read)).filter(members.isOver)
+      const over = await entries.listEndedHolders(store.read)
       let freed = 0
       for (const holder of over) {
-        freed += await store.write(async db => {
+        freed += await store.writeHolding(holdsNothing, async db => {
           const now = clock.now()
           const held = await entries.listLeasedEntries(db, holder)
           for (const entry of held) await entries.returnLeasedEntry(db, entry, afterCutOff(entry, now))

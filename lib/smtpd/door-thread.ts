@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { type Answer, type Call, createAnswerer } from '../base/calls.ts'
-import type { HeldServer } from '../base/held-server.ts'
 import { limits } from '../base/limits.ts'
 import type { LogStyle } from '../base/log-style.ts'
 import type { Noted } from '../base/meter.ts'
@@ -27,8 +26,6 @@ export interface DoorThreadData {
   readonly logStyle: LogStyle
   /** Whether there is room for mail (lib/core/app/storage.ts). */
   readonly storage: SharedArrayBuffer
-  /** What this process holds on the server of the database, as it is at first. */
-  readonly held: HeldServer | undefined
 }
 
 /** What goes to the thread. */
@@ -39,7 +36,6 @@ export type ToDoor =
   | { readonly suspect: string }
   | { readonly findWhoGivesWay: { readonly crowd: string | undefined } }
   | { readonly sendAway: readonly string[] }
-  | { readonly held: HeldServer }
   | { readonly stop: true }
 
 /** What comes from it. */
@@ -64,8 +60,8 @@ export interface OfPeer {
   readonly count: number
 }
 
-export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage' | 'held'> {
-  readonly app: Pick<Networked, 'clock' | 'log' | 'meter' | 'storage' | 'hold'>
+export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage'> {
+  readonly app: Pick<Networked, 'clock' | 'log' | 'meter' | 'storage'>
   /** How long it may be at one message, or its event loop stand still. */
   readonly timeoutMs: number
   readonly calls: DoorCalls
@@ -94,8 +90,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   const mark = createThreadMark()
   const connections = new Set<string>()
   const storage = app.storage.shared
-  const held = app.hold?.held
-  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, logStyle, storage, held }
+  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, logStyle, storage }
   const worker = new Worker(threadEntry('smtpd/worker'), {
     name: 'smtp',
     workerData,
@@ -103,7 +98,6 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   })
   const post = (message: ToDoor, transfer: readonly Transferable[] = []) =>
     worker.postMessage(message, transfer)
-  const followNoMore = app.hold?.onChange(now => post({ held: now }))
   const answer = createAnswerer(calls, answers => post({ answers }))
   const asked: ((givesWay: readonly GivesWay[]) => void)[] = []
   const stopped = Promise.withResolvers<void>()
@@ -128,7 +122,6 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     why ??= String(error)
   })
   worker.on('exit', () => {
-    followNoMore?.()
     watch.stop()
     for (const id of connections) release(id)
     for (const answered of asked.splice(0)) answered([])

@@ -18,14 +18,14 @@ import { createSessions } from './sessions.ts'
  * A thread of SMTP sessions: it takes connections that the main thread has accepted, reads the database, and has the main
  * thread do the rest.
  */
-const { config, bounds, pairs, mark, suspects: known, logStyle, storage, held } = workerData as DoorThreadData
+const { config, bounds, pairs, mark, suspects: known, logStyle, storage } = workerData as DoorThreadData
 const port = parentPort!
 const post = (message: FromDoor) => port.postMessage(message)
 const { call, settle } = createCaller<DoorCalls>((calls, transfer) => {
   port.postMessage({ calls } satisfies FromDoor, [...transfer])
 })
 const suspects = new Set(known)
-const { receiver, follow, close } = await openReceiver({
+const { receiver, close } = await openReceiver({
   config,
   clock: systemClock,
   ids: createIds(systemClock, config.database === undefined ? undefined : limits.nodeClockMs),
@@ -36,7 +36,6 @@ const { receiver, follow, close } = await openReceiver({
   mark,
   suspects,
   storage,
-  held,
 })
 const { smtp } = config
 const areBytesCounted = smtp.bytes_per_minute_per_address + smtp.bytes_per_minute_per_block > 0
@@ -75,7 +74,6 @@ port.on('message', (message: ToDoor) => {
   else if ('sendAway' in message) sessions.sendAway(message.sendAway)
   else if ('findWhoGivesWay' in message)
     void sessions.findWhoGivesWay(message.findWhoGivesWay.crowd).then(givesWay => post({ givesWay }))
-  else if ('held' in message) follow(message.held)
   else void stop()
 })
 post({ ready: true })

@@ -16,7 +16,6 @@ import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
 import type { StoreOutage } from './postgres/hold.ts'
-import type { Hold } from './postgres/reached.ts'
 import { requireUtf8, toldForbidden } from './postgres/state.ts'
 import type { RoomWatch } from './room-watch.ts'
 import { optimizeIndex } from './search/full-text.ts'
@@ -28,18 +27,19 @@ export interface Store {
   readonly read: Db
   /**
    * Does `work` in a transaction and resolves after its commit has reached the disk. Nothing but queries on the
-   * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict).
+   * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict). Such writes come one
+   * after the other, on all nodes: each sees all that the ones before committed.
    */
   write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /**
-   * The same for what may be lost with the power, and not with the process: on SQLite it comes before what else waits to be written,
-   * and it does not wait for the disk. What it finds in the database has reached the disk all the same.
+   * The same for what may be lost with the power, and not with the process, and is decided by conditions of single statements: on
+   * PostgreSQL it locks nothing at its beginning. On SQLite it comes before what else waits to be written, and it does not wait for the
+   * disk. What it finds in the database has reached the disk all the same.
    */
   writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /**
-   * The same for what is decided by what it holds, by constraints, and by conditions of single statements: all that it reads else
-   * may be changed by others before its commit, and is none the worse for it. On PostgreSQL such writes share transactions (READ COMMITTED), where
-   * `write` has one for itself, and does it again when another changed what it read.
+   * The same for what is decided by what it holds, by constraints, and by conditions of single statements: others may change before its
+   * commit whatever else it reads. Several such writes are under way at once.
    * @param held asked when it begins, each time; nothing is read before it is held
    */
   writeHolding<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T>
@@ -187,18 +187,12 @@ export interface Reader {
  * Opens an up-to-date database for another thread or process than the one that writes, to read what is committed.
  * @param location as of `openStore`
  * @param queryMs how long an answer of a server may take
- * @param hold what must be held on the server while it is asked
  * @param damaged is called when it finds that a file is damaged
  */
-export async function openReader(
-  location: string,
-  queryMs?: number,
-  hold?: Hold,
-  damaged?: FoundDamage,
-): Promise<Reader> {
+export async function openReader(location: string, queryMs?: number, damaged?: FoundDamage): Promise<Reader> {
   if (isServer(location)) {
     const { openPostgres } = await import('./postgres/pool.ts')
-    const { db, close } = openPostgres(location, limits.postgresReaders, hold ? { hold } : {}, queryMs)
+    const { db, close } = openPostgres(location, limits.postgresReaders, {}, queryMs)
     return { read: db, close }
   }
   const { db, close } = openSqliteReader(location, damaged)

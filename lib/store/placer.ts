@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
+import type { WriteDb } from './dialect/dialect.ts'
 import { notice } from './dialect/notices.ts'
 import { findLastEventId } from './events.ts'
 import { placeEvents } from './place.ts'
 import type { PostgresPool } from './postgres/pool.ts'
-import type { Turn } from './transactions/turn.ts'
 import { findLastUnplaced, hasUnplaced, takeUnplaced } from './unplaced.ts'
 
 /** Gives places to the events of this process and of all others that write to the same database. */
@@ -23,12 +23,12 @@ export interface Placer {
 /**
  * Begins to look, by itself each `limits.placeLookMs`: another process may have ended before it placed what it wrote. One at a time
  * places, whichever process it is of; who finds that another does looks again.
- * @param alone does the work in a transaction of one process at a time, and gives undefined where another is in one
+ * @param alone does the work in a transaction of one process at a time; returns undefined if another one is in one
  * @param waitMs how long `placed` waits
  */
 export function startPlacer(
   read: PostgresPool['db'],
-  alone: <Found, Made>(turn: Turn<Found, Made>) => Promise<Made | undefined>,
+  alone: (work: (db: WriteDb) => Promise<number>) => Promise<number | undefined>,
   waitMs: number = limits.placeWaitMs,
 ): Placer {
   const stopping = new AbortController()
@@ -44,14 +44,12 @@ export function startPlacer(
     const isThere = isSure || (await findLastUnplaced(read)) !== undefined
     isSure = false
     if (!isThere) return false
-    const placed = await alone({
-      find: db => Promise.all([takeUnplaced(db, limits.placedAtOnce), findLastEventId(db)]),
-      async finish(db, [events, last]) {
-        await placeEvents(db, events, last)
-        if (events.length > 0) notice(db, 'event')
-        if (events.some(({ webhook }) => webhook?.entry)) notice(db, 'queue', 'webhook')
-        return events.length
-      },
+    const placed = await alone(async db => {
+      const [events, last] = await Promise.all([takeUnplaced(db, limits.placedAtOnce), findLastEventId(db)])
+      await placeEvents(db, events, last)
+      if (events.length > 0) notice(db, 'event')
+      if (events.some(({ webhook }) => webhook?.entry)) notice(db, 'queue', 'webhook')
+      return events.length
     })
     // What came to who is at it after its look is left to us.
     if (placed === undefined) await rest(limits.placeRestMs)

@@ -4,16 +4,16 @@ import { inTime } from '../base/in-time.ts'
 import { limits } from '../base/limits.ts'
 import type { Meter } from '../base/meter.ts'
 import type { WriteDb } from './dialect/dialect.ts'
+import { type Held, holdsNothing } from './dialect/held.ts'
 import { createListeners, type Notices } from './dialect/notices.ts'
 import type { IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import type { StoreOutage } from './postgres/hold.ts'
-import { openPostgres, writersOf } from './postgres/pool.ts'
+import { openPostgres } from './postgres/pool.ts'
 import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
-import { createWriters } from './transactions/writers.ts'
 
 interface ServerParts {
   readonly clock: Pick<Clock, 'monotonicMs'>
@@ -22,6 +22,11 @@ interface ServerParts {
   readonly connections?: number | undefined
   readonly outage?: StoreOutage | undefined
 }
+
+/** The lock of writes that come one after the other, on all nodes. */
+const inOrder = 'in order'
+/** The number of the lock of the process that gives events their places. */
+const placingLock = 0x706c6163
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
 export function postgresStore(
@@ -35,36 +40,55 @@ export function postgresStore(
     await statement.execute(db).finally(close)
   }
   const listeners = createListeners()
-  const bell = createBell(url, pool.notify, listeners.tell, outage.hold)
+  const bell = createBell(url, pool.notify, listeners.tell)
   const tell = (notices: Notices) => {
     listeners.tell(notices)
-    // What this process carries itself others find by their looks: told of it they would all reach for the same.
+    // Other processes find by their polls what this one carries itself: told of it, they would all try to claim it.
     bell.ring(new Map([...notices].filter(([topic]) => topic !== 'queue' || !listeners.has('queue'))))
   }
-  const placer = startPlacer(pool.db, turn => pool.alone(turn, tell))
-  const committed = (notices: Notices) => {
-    tell(notices)
-    if (notices.has('event')) placer.wake()
-  }
-  const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, { writeLeft, committed })
-  const writers = createWriters({
-    take: pool.take,
-    connections: writersOf(connections),
+  const placer = startPlacer(pool.db, work =>
+    pool.writeAlone(placingLock, work, { writeLeft, committed: tell }),
+  )
+  const written = {
     writeLeft,
-    committed,
-    monotonicMs: () => clock.monotonicMs(),
-    transacted(writes, tookMs) {
-      meter.observe('store_batch_writes', writes)
-      meter.observe('store_transaction_seconds', tookMs / 1000)
+    committed(notices: Notices) {
+      tell(notices)
+      if (notices.has('event')) placer.wake()
     },
-  })
+  }
+  const underWay = new Set<Promise<unknown>>()
+
+  async function writeHolding<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T> {
+    const began = clock.monotonicMs()
+    const writing = pool.write(held, work, written)
+    underWay.add(writing)
+    try {
+      const value = await writing
+      meter.observe('store_batch_writes', 1)
+      meter.observe('store_transaction_seconds', (clock.monotonicMs() - began) / 1000)
+      return value
+    } finally {
+      underWay.delete(writing)
+    }
+  }
+
+  let last: Promise<unknown> = Promise.resolve()
+  /** Those of this process wait for each other here, so that one of them at most has a connection. */
+  function write<T>(work: (db: WriteDb) => Promise<T>): Promise<T> {
+    const writing = last.then(() => writeHolding(() => ({ names: [inOrder] }), work))
+    const ended = writing.catch(() => {})
+    last = ended
+    underWay.add(ended)
+    void ended.then(() => underWay.delete(ended))
+    return writing
+  }
   return {
     dialect: 'postgres' as const,
     read: pool.db,
     write,
     version: () => undefined,
-    writeUnsynced: write,
-    writeHolding: writers.write,
+    writeUnsynced: <T>(work: (db: WriteDb) => Promise<T>) => writeHolding(holdsNothing, work),
+    writeHolding,
     // What a server shows it has on its disk, and on the standby that it waits for.
     settled: () => undefined,
     placed: placer.placed,
@@ -75,11 +99,14 @@ export function postgresStore(
     keepLog: () => ({ stop: async () => {} }),
     watchRoom: () => watchRoom(pool),
     keepIndex: (told: (trouble: IndexTrouble) => void) =>
-      startIndexThread({ location: url }, () => undefined, told, outage.hold),
+      startIndexThread({ location: url }, () => undefined, told),
     forgetOverwrittenSecrets: () => doAtLength(sql`vacuum full "account", "domain", "inbox"`),
     compact: () => doAtLength(sql`vacuum full`),
     async close() {
-      const done = writers.idle().then(placer.stop).then(bell.stop)
+      const idle = async () => {
+        while (underWay.size > 0) await Promise.allSettled(underWay)
+      }
+      const done = idle().then(placer.stop).then(bell.stop)
       await inTime(done, limits.postgresCloseMs, () => {})
       await pool.close()
     },

@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, sql } from 'kysely'
-import type { Db, WriteDb } from './dialect/dialect.ts'
+import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
 import { keptChange, keptReturningRowsOf, type Values } from './dialect/kept.ts'
 import type { QueueEntryRow, Tables } from './tables.ts'
@@ -41,9 +41,16 @@ const leaseByIds = keptReturningRowsOf((db, { now, leasedBy, leasedUntil }: Leas
       ),
       lane: 'slow',
     }))
-    .where('id', 'in', ids)
-    .where('dueAt', '<=', now)
-    .where('lane', '<>', 'held')
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('queueEntry')
+        .select('id')
+        .where('id', 'in', ids)
+        .where('dueAt', '<=', now)
+        .where('lane', '<>', 'held')
+        // Another process that claims them does not keep this one waiting.
+        .$if(dialectOf(db) === 'postgres', query => query.forUpdate().skipLocked()),
+    )
     .returning('id'),
 )
 
@@ -227,13 +234,14 @@ const renew = keptChange((db, { id, leasedBy, attempts, until }: Lease & { until
     .where('attempts', '=', attempts),
 )
 
-/** The names in which leases are held. */
-export async function listHolders(db: Db): Promise<string[]> {
+/** Returns the names in which leases are held and that are of no node which is up. */
+export async function listEndedHolders(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('queueEntry')
     .select('leasedBy')
     .distinct()
     .where('leasedBy', 'is not', null)
+    .where('leasedBy', 'not in', db.selectFrom('node').select('holder').where('state', '=', 'up'))
     .execute()
   return rows.map(({ leasedBy }) => leasedBy!)
 }

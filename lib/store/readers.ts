@@ -23,20 +23,24 @@ export async function deleteReaders(db: WriteDb, holder: string): Promise<void> 
   await db.deleteFrom('reader').where('holder', '=', holder).execute()
 }
 
-/** The nodes that have a reader who takes an event of this type and inbox. */
-export async function listReadersOf(
+/** Returns whether a node that is up has a reader who takes an event of this type and inbox. @param except a holder that is left out */
+export async function hasReader(
   db: Db,
   event: { readonly podId: string | null; readonly inboxId: string | null; readonly type: string },
-): Promise<string[]> {
+  except: string,
+): Promise<boolean> {
   const podId = event.podId ?? ''
   const inboxId = event.inboxId ?? ''
   const rows = await db
     .selectFrom('reader')
-    .select('holder')
-    .distinct()
+    .innerJoin('node', 'node.holder', 'reader.holder')
+    .select('reader.holder')
+    .where('node.state', '=', 'up')
+    .where('reader.holder', '!=', except)
     .where('type', 'in', ['', event.type])
     .where('inboxId', 'in', ['', inboxId])
     .where(eb => eb.or([eb('inboxId', '!=', ''), eb('podId', 'in', ['', podId])]))
+    .limit(1)
     .execute()
-  return rows.map(({ holder }) => holder)
+  return rows.length > 0
 }

@@ -14,13 +14,13 @@ export interface RoomWatch {
  * Looks again and again whether the disk of a server has room: one that does nothing would not find out, and a row may be written over in its
  * place while there is no room for another. What the server says then is told by the pool, as of every other statement.
  */
-export function watchRoom(pool: Pick<PostgresPool, 'snapshot'>): RoomWatch {
+export function watchRoom(pool: Pick<PostgresPool, 'reading'>): RoomWatch {
   const stopping = new AbortController()
   const { signal } = stopping
 
   async function follow(): Promise<void> {
     while (!signal.aborted) {
-      const isShort = await pool.snapshot(requireRoom).then(
+      const isShort = await pool.reading(requireRoom).then(
         () => false,
         error => {
           if (error instanceof StorageUnreachable) return true

@@ -720,25 +720,27 @@ create table "messageSearch" (
 create index "messageSearch_document" on "messageSearch" using gin ("document");
 -- end only
 
--- The daemons of this installation: one, or several on one PostgreSQL. `id` is that of a data directory, `generation` counts its
--- starts, and `<id>.<generation>` is the name in which it holds leases (`queueEntry.leasedBy`, `sweep.heldBy`). state: up; stopped; gone,
--- because `beat`, which it counts up as long as it works, stood still: what it held is given back, and nothing that it does by it holds.
+-- The daemons of this installation: one, or several on one PostgreSQL. `id` is that of a data directory; `holder` is the name in which
+-- the node holds leases (`queueEntry.leasedBy`, `sweep.heldBy`, `reader.holder`), another one after each start. state: up; stopped; gone:
+-- `leasedUntil` was over, by the clock of the server, and nobody had the lock of the node, so others took over what it held. On SQLite
+-- `leasedUntil` is null. `newestStep` is the last step of the schema that its program knows.
 -- `blobs` is where its large messages are: `disk`, or the URL of the bucket; `bucketOwner` a hash of the name by which its objects are its
 -- own (lib/blob/bucket/owner.ts). `settings` is how it is configured: JSON, of each part a hash (lib/core/nodes/settings-marks.ts).
 create table "node" (
   "id" text primary key,
-  "generation" integer not null,
+  "holder" text not null,
   "name" text not null,
   "version" text not null,
+  "newestStep" integer not null,
   "blobs" text not null,
   "bucketOwner" text,
   "state" text not null,
   "isDraining" integer not null,
-  "beat" integer not null,
   "startedAt" text not null,
-  "beatAt" text not null,
+  "leasedUntil" text,
   "settings" text
 );
+create index "node_state" on "node" ("state", "holder");
 
 -- What the nodes have in common that order the same certificate of a CA (lib/core/nodes/shared-certificate.ts): `id` is what it is and of
 -- which order, `content` is sealed: the key that the CA knows them by, the certificate with its key, how the last orders went.
@@ -761,7 +763,7 @@ create table "sweep" (
   "heldBy" text
 );
 
--- What those take who read the stream of events at a node of several (`holder`: its generation); '' is any. An inbox stands without its pod.
+-- What those take who read the stream of events at a node of several (`holder`: that of its row); '' is any. An inbox stands without its pod.
 create table "reader" (
   "holder" text not null,
   "podId" text not null,

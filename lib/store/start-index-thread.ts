@@ -2,32 +2,26 @@ import { Worker } from 'node:worker_threads'
 import { limits } from '../base/limits.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import { keepThread } from './dialect/kept-thread.ts'
-import type { IndexThreadData, ToIndexThread } from './index-thread.ts'
+import type { IndexThreadData } from './index-thread.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
-import type { NodeHold } from './postgres/hold.ts'
 
 /**
  * Has the search index follow what is written, in a thread of its own, until it is stopped.
  * @param version as of `Store`: as long as it stays the same the thread may rest
  * @param told as of `followIndex`
- * @param hold what it holds on the server of the database
  */
 export function startIndexThread(
-  where: Omit<IndexThreadData, 'isFirst' | 'held'>,
+  where: Omit<IndexThreadData, 'isFirst'>,
   version: () => number | undefined,
   told: (trouble: IndexTrouble) => void,
-  hold?: NodeHold,
 ): Indexing {
   // A larger one is not faster, and stays when nothing is to be done.
   const resourceLimits = { maxYoungGenerationSizeMb: 8 }
   return keepThread<IndexTrouble>({
     begin(isFirst) {
-      const workerData: IndexThreadData = { ...where, held: hold?.held, isFirst }
+      const workerData: IndexThreadData = { ...where, isFirst }
       const options = { name: 'index', workerData, resourceLimits }
-      const worker = new Worker(threadEntry('store/index-thread'), options)
-      const followNoMore = hold?.onChange(held => worker.postMessage({ held } satisfies ToIndexThread))
-      worker.once('exit', () => followNoMore?.())
-      return worker
+      return new Worker(threadEntry('store/index-thread'), options)
     },
     told,
     died: why => told({ why }),

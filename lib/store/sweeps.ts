@@ -1,18 +1,25 @@
-import type { Db, WriteDb } from './dialect/dialect.ts'
-import { putRow } from './dialect/insert.ts'
+import type { WriteDb } from './dialect/dialect.ts'
+import { insertRowOnce } from './dialect/insert.ts'
 import type { SweepRow } from './tables.ts'
 
-/** Who does a sweep just now; undefined: nobody. */
-export async function findSweeper(db: Db, name: string): Promise<string | undefined> {
-  const row = await db.selectFrom('sweep').select('heldBy').where('name', '=', name).executeTakeFirst()
-  return row?.heldBy ?? undefined
+/** Takes a sweep for a node, if no other that is up has it; returns whether the node has it now. */
+export async function takeSweep(db: WriteDb, { name, heldBy }: SweepRow): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('sweep')
+    .set({ heldBy })
+    .where('name', '=', name)
+    .where(eb =>
+      eb.or([
+        eb('heldBy', 'is', null),
+        eb('heldBy', '=', heldBy),
+        eb('heldBy', 'not in', eb.selectFrom('node').select('holder').where('state', '=', 'up')),
+      ]),
+    )
+    .executeTakeFirst()
+  return numUpdatedRows > 0n || insertRowOnce(db, 'sweep', { name, heldBy }, ['name'])
 }
 
-export async function putSweep(db: WriteDb, row: SweepRow): Promise<void> {
-  await putRow(db, 'sweep', row, ['name'])
-}
-
-/** It is done; unless somebody else does it by now. */
+/** Ends a sweep, unless another node has it now. */
 export async function endSweep(db: WriteDb, name: string, heldBy: string): Promise<void> {
   await db
     .updateTable('sweep')

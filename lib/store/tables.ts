@@ -492,16 +492,16 @@ export interface TlsResultRow {
 
 export interface NodeRow {
   id: string
-  generation: number
+  holder: string
   name: string
   version: string
+  newestStep: number
   blobs: string
   bucketOwner: string | null
   state: 'up' | 'stopped' | 'gone'
   isDraining: number
-  beat: number
   startedAt: string
-  beatAt: string
+  leasedUntil: string | null
   settings: string | null
 }
 

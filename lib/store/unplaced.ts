@@ -4,7 +4,6 @@ import { insertRows } from './dialect/insert.ts'
 import { keptRows } from './dialect/kept.ts'
 import type { LeftCall, LeftEvent } from './dialect/left-rows.ts'
 import type { EventRow } from './tables.ts'
-import { isOurTurn } from './transactions/turn.ts'
 
 /** Events whose write is done and that have no place yet: there are such where several transactions write at once. */
 export interface UnplacedEvent extends LeftEvent {
@@ -21,8 +20,7 @@ export async function insertUnplaced(db: WriteDb, events: readonly LeftEvent[]):
 }
 
 /**
- * Takes the first of them, `limit` at the most, out of the table; none where it is the turn of another to place them, which is
- * asked together with this.
+ * Takes the first of them, at most `limit`, out of the table.
  */
 export async function takeUnplaced(db: WriteDb, limit: number): Promise<UnplacedEvent[]> {
   const rows = await takeFirst(db, { limit })
@@ -41,7 +39,7 @@ interface Kept {
 }
 const takeFirst = keptRows((db, { limit }: { limit: number }) => {
   const statement = sql<Kept>`
-    delete from "unplaced" where "number" in (select "number" from "unplaced" where ${isOurTurn} order by "number" limit ${limit})
+    delete from "unplaced" where "number" in (select "number" from "unplaced" order by "number" limit ${limit})
     returning "number", "event", "call"`
   return { compile: () => statement.compile(db) }
 })

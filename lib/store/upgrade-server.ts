@@ -3,13 +3,13 @@ import { sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import type { Db } from './dialect/dialect.ts'
+import { holdsNothing } from './dialect/held.ts'
 import { writeLeft } from './last-statements.ts'
 import { listOtherNodes } from './living-nodes.ts'
 import { schema } from './migrations/0001-schema.ts'
 import { migrate } from './migrations/migrate.ts'
 import type { Migration } from './migrations/migration.ts'
-import { openPostgres } from './postgres/pool.ts'
-import type { Reaching } from './postgres/reached.ts'
+import { openPostgres, type Reaching } from './postgres/pool.ts'
 
 export interface ServerUpgrade {
   /** As of `openStore`. */
@@ -18,7 +18,7 @@ export interface ServerUpgrade {
   readonly node: string | undefined
   readonly missing: readonly Migration[]
   readonly appliedAt: string
-  readonly outage?: Pick<Reaching, 'hold' | 'judge' | 'failed'> | undefined
+  readonly outage?: Reaching | undefined
 }
 
 /**
@@ -33,6 +33,7 @@ export async function upgradeServer(upgrade: ServerUpgrade): Promise<void> {
     for (let tried = 1; ; tried++) {
       try {
         await pool.write(
+          holdsNothing,
           async db => {
             // Who waits for a table that others read has all wait who come after it: it does so for a moment only.
             await sql`set local lock_timeout = ${sql.lit(`${limits.schemaLockMs}ms`)}`.execute(db)

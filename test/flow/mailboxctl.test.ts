@@ -58,7 +58,7 @@ t.test('every question is answered in JSON, the same with the daemon up and down
     certificate: { source: 'self-signed' },
   })
   const [node] = (await ctl('node list')).data
-  t.match(node, { state: 'up', blobs: 'disk', beatAt: null })
+  t.match(node, { state: 'up', blobs: 'disk', leasedUntil: null })
   const health = async () => (await fetch(`${daemon.baseUrl}/health`)).status
   await ctl('node drain', node.id)
   await until('it to drain', async () => (await health()) === 503)

@@ -73,10 +73,9 @@ onEveryDatabase(
     }
     await store.write(db => queue.put(db, [one]))
     const hold = {
-      async server() {
+      async requireHeld() {
         looks++
         if (nowMs !== startMs) throw new Error('the clocks differ')
-        return { url: '' }
       },
     }
     const end = startClockWatch({ clock, store, log: createLog('silent'), hold, nodes: { count: 1 } })

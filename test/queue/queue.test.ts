@@ -10,7 +10,7 @@ import type { Store } from '../../lib/store/open.ts'
 import { claim } from '../support/claim.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { membersOf } from '../support/members.ts'
-import { findQueueEntryBySubject } from '../support/rows.ts'
+import { findQueueEntryBySubject, nodeRow, putNodeRow } from '../support/rows.ts'
 
 /** A clock that stands until it is moved. */
 function heldClock(start = '2026-01-01T00:00:00.000Z') {
@@ -118,15 +118,15 @@ onEveryDatabase(
 
 onEveryDatabase('only the holder of a lease may end it', async (t, store) => {
   const { clock, advance } = heldClock()
-  const gone = new Set<string>()
   const one = queueOf(store, clock)
-  const two = queueOf(store, clock, membersOf('two', 1, gone))
+  const two = queueOf(store, clock, membersOf('two'))
+  for (const id of ['one', 'two']) await store.write(db => putNodeRow(db, nodeRow(id)))
   await store.write(db => one.put(db, [work('a')]))
   const [slow] = await claim(one, 'delivery', 100)
   advance(limits.leaseMs)
   t.strictSame(await claim(two, 'delivery', 100), [], 'as long as it works it keeps what it holds')
   t.equal(await two.recover(), 0)
-  gone.add('one.1')
+  await store.write(db => putNodeRow(db, nodeRow('one', { state: 'gone' })))
   t.equal(await two.recover(), 1)
   const [quick] = await claim(two, 'delivery', 100)
   t.ok(quick)
@@ -182,17 +182,24 @@ onEveryDatabase('what this process carries is its own when the clock jumps', asy
 
 onEveryDatabase('recover frees what this node held, the first time at once', async (t, store) => {
   const { clock, advance } = heldClock()
-  const start = (generation: number) => queueOf(store, clock, membersOf('one', generation))
-  const [one, next, last] = [start(1), start(2), start(3)]
+  /** A queue of this start of the node, which is the one that is up. */
+  const start = async (generation: number) => {
+    await store.write(db => putNodeRow(db, nodeRow('one', { holder: `one.${generation}` })))
+    return queueOf(store, clock, membersOf('one', generation))
+  }
+  const one = await start(1)
+  await store.write(db => putNodeRow(db, nodeRow('two')))
   const two = queueOf(store, clock, membersOf('two'))
   await store.write(db => one.put(db, [work('a'), work('b')]))
   const mine = await claim(one, 'delivery')
   const theirs = await claim(two, 'delivery', 100)
   t.equal(await one.recover(), 0, 'not what it holds itself')
+  const next = await start(2)
   t.equal(await next.recover(), 1)
   const [again] = await claim(next, 'delivery', 100)
   t.equal(again?.subjectId, mine[0]?.subjectId)
   t.match(again, { attempts: 2, cutOffs: 1 })
+  const last = await start(3)
   t.equal(await last.recover(), 1)
   t.strictSame(await claim(last, 'delivery', 100), [], 'cut off twice: it waits a little')
   advance(limits.cutOffWaitMs)
@@ -270,12 +277,12 @@ onEveryDatabase(
     // The first three are not begun; of the fourth nobody hears that it was done.
     const unsteady: Store = {
       ...store,
-      async write(work) {
+      async writeHolding(held, work) {
         failures++
         if (failures === 1) throw new StorageUnreachable(new Error('gone'))
         if (failures === 2) throw new StorageContended(new Error('others'), '40001')
         if (failures === 3) throw new StorageLocked({ cause: 'a backup' })
-        const value = await store.write(work)
+        const value = await store.writeHolding(held, work)
         if (failures === 4) throw new StorageUnreachable(new Error('gone at the commit'))
         return value
       },
@@ -288,7 +295,7 @@ onEveryDatabase(
     const end = meeting.end(async db => {
       await meeting.done(db, a!)
       done++
-    })
+    }, {})
     await t.rejects(end, LeaseLost)
     t.strictSame([failures, done], [5, 1])
     t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
@@ -301,7 +308,7 @@ onEveryDatabase(
 
     failures = 0
     meeting.stop()
-    const refused = meeting.end(db => meeting.done(db, again!))
+    const refused = meeting.end(db => meeting.done(db, again!), {})
     await t.rejects(refused, StorageUnreachable)
   },
 )

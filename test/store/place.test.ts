@@ -5,14 +5,14 @@ import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
+import { holdsNothing } from '../../lib/store/dialect/held.ts'
 import { notice } from '../../lib/store/dialect/notices.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { startPlacer } from '../../lib/store/placer.ts'
 import { openPostgres } from '../../lib/store/postgres/pool.ts'
 import type { EventRow } from '../../lib/store/tables.ts'
-import { isOurTurn, type Turn } from '../../lib/store/transactions/turn.ts'
-import { insertUnplaced, takeUnplaced } from '../../lib/store/unplaced.ts'
+import { insertUnplaced } from '../../lib/store/unplaced.ts'
 import { listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'
 import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
@@ -52,14 +52,9 @@ function callFor(eventId: string) {
   return { delivery, entry }
 }
 
-/** Does something in its turn, and nothing at the end of it. */
-const turn = <T>(work: () => Promise<T>): Turn<T | undefined, T | undefined> => ({
-  async find(db) {
-    const { rows } = await sql<{ isOurs: boolean }>`select ${isOurTurn} as "isOurs"`.execute(db)
-    return rows[0]!.isOurs ? work() : undefined
-  },
-  finish: async (_db, found) => found,
-})
+/** The lock of who places, and what a write of it needs. */
+const placing = 0x706c6163
+const written = { writeLeft: async () => {}, committed() {} }
 
 /** Two processes (here: two stores) on one new database of PostgreSQL. */
 async function twoStores(t: Test) {
@@ -117,7 +112,7 @@ t.test(
     const { one, two } = await twoStores(t)
     const reader = createReader(two.read)
     const [begun, hung] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const late = one.write(async db => {
+    const late = one.writeHolding(holdsNothing, async db => {
       // Before all others: its number and its id are below theirs.
       await insertUnplaced(db, [{ row: event('late'), webhook: undefined }])
       begun.resolve()
@@ -159,7 +154,7 @@ t.test(
       let isThere = 0
       const all = Promise.withResolvers<void>()
       const writes = Array.from({ length: 8 }, (_, n) =>
-        (n % 2 === 0 ? one : two).write(async db => {
+        (n % 2 === 0 ? one : two).writeHolding(holdsNothing, async db => {
           tries++
           await insertUnplaced(db, [{ row: event(`${round} ${n} a`), webhook: undefined }])
           if (++isThere === 8) all.resolve()
@@ -191,27 +186,22 @@ t.test(
   { skip },
   async t => {
     const { one, two, url } = await twoStores(t)
-    const still = openPostgres(url, 2)
+    const still = openPostgres(url, 4)
     t.teardown(still.close)
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const standing = still.alone(
-      turn(async () => {
+    const standing = still.writeAlone(
+      placing,
+      async () => {
         begun.resolve()
         await ended.promise
-      }),
-      () => {},
+      },
+      written,
     )
     await begun.promise
     for (let n = 0; n < 5; n++) await (n % 2 === 0 ? one : two).write(async db => leaveEvent(db, event(n)))
     const types = async () => (await listEvents(two.read, everything, 10)).map(({ type }) => type)
     t.strictSame(await types(), [])
-    t.equal(
-      await still.alone(
-        turn(async () => 'in it'),
-        () => {},
-      ),
-      undefined,
-    )
+    t.equal(await still.writeAlone(placing, async () => 'in it', written), undefined)
     ended.resolve()
     await standing
     await until('all to have places', async () => (await types()).length === 5)
@@ -234,7 +224,7 @@ t.test(
       .execute(pool.db)
     await sql.raw('create trigger broken before insert on "event" execute function refuse()').execute(pool.db)
     await store.write(async db => leaveEvent(db, event('kept')))
-    const placer = startPlacer(pool.db, one => pool.alone(one, () => {}), 1)
+    const placer = startPlacer(pool.db, one => pool.writeAlone(placing, one, written), 1)
     const unreachable = { name: 'StorageUnreachable', message: /broken on purpose|no places/ }
     await t.rejects(placer.placed(), unreachable)
     await placer.stop()
@@ -250,7 +240,7 @@ t.test(
     }
     const standing = (async () => {
       // Who waits may be at it just then.
-      while ((await pool.alone(turn(stand), () => {})) === undefined);
+      while ((await pool.writeAlone(placing, stand, written)) === undefined);
     })()
     await begun.promise
     await store.close()
@@ -281,7 +271,10 @@ t.test(
     const told: string[][] = []
     const made: unknown[] = []
     const placer = startPlacer(pool.db, async turn => {
-      const some = await pool.alone(turn, notices => void told.push([...notices.keys()]))
+      const some = await pool.writeAlone(placing, turn, {
+        ...written,
+        committed: notices => void told.push([...notices.keys()]),
+      })
       made.push(some)
       return some
     })
@@ -300,42 +293,6 @@ t.test(
       told.filter(topics => topics.length > 0),
       [['event'], ['event'], ['event']],
     )
-  },
-)
-
-t.test(
-  'who is not at his turn waits for nothing that the other has taken, and takes nothing',
-  { skip },
-  async t => {
-    const pool = openPostgres(await newPostgresDatabase(migratedDatabase), 3)
-    t.teardown(pool.close)
-    await pool.write(db => insertUnplaced(db, [{ row: event('one'), webhook: undefined }]), {
-      writeLeft: async () => {},
-      committed() {},
-    })
-    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const take = (finish: () => Promise<void>): Turn<unknown[], number> => ({
-      find: db => takeUnplaced(db, 1),
-      async finish(_db, found) {
-        await finish()
-        return found.length
-      },
-    })
-    const standing = pool.alone(
-      take(async () => {
-        begun.resolve()
-        await ended.promise
-      }),
-      () => {},
-    )
-    await begun.promise
-    const other = pool.alone(
-      take(async () => {}),
-      () => {},
-    )
-    t.equal(await other, undefined)
-    ended.resolve()
-    t.equal(await standing, 1)
   },
 )
 

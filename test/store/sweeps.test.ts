@@ -50,7 +50,7 @@ const cases: readonly Case[] = [
   { table: 'tlsResult', column: 'day', sweep: deleteTlsResultsBefore },
   {
     table: 'node',
-    column: 'beatAt',
+    column: 'leasedUntil',
     sweep: deleteNodesBefore,
     of: { state: 'stopped' },
     keptBy: { state: 'up' },

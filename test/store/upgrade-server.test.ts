@@ -6,14 +6,13 @@ import { listOtherNodes } from '../../lib/store/living-nodes.ts'
 import { newestStep } from '../../lib/store/migrations/migrate.ts'
 import type { Migration } from '../../lib/store/migrations/migration.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { lockNode } from '../../lib/store/postgres/lock.ts'
-import { createServers } from '../../lib/store/postgres/servers.ts'
-import { OwnSessions } from '../../lib/store/postgres/take-name.ts'
+import { holdNode } from '../../lib/store/postgres/hold.ts'
 import { upgradeServer } from '../../lib/store/upgrade-server.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { addStep } from '../support/other-programs.ts'
 import { without } from '../support/peers.ts'
 import { migratedDatabase } from '../support/postgres.ts'
+import { nodeRow, putNodeRow } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
 const skip = without('postgres')
@@ -30,43 +29,19 @@ t.test('a step that older programs could not work on waits until none lives', { 
   const url = await newPostgresDatabase(migratedDatabase)
   const store = await openStore(url, systemClock)
   t.teardown(() => store.close())
-  const lock = (node: string, step: number) =>
-    lockNode(createServers(url), {
-      node,
-      own: new OwnSessions(),
-      newestStep: step,
-      clock: systemClock,
-      isStarting: true,
-      warn() {},
-    })
-  const older = await lock('older', newestStep - 1)
+  const lock = (node: string) => holdNode({ url, node, clock: systemClock, requireSame: async () => {} })
+  const older = await lock('older')
   t.teardown(() => older.release())
   await older.letOthersStart()
-  const newer = await lock('newer', newestStep)
+  const newer = await lock('newer')
   t.teardown(() => newer.release())
   await store.write(db =>
-    db
-      .insertInto('node')
-      .values({
-        id: 'older',
-        generation: 1,
-        name: 'mx1',
-        version: '0.1.0',
-        blobs: 'disk',
-        bucketOwner: null,
-        state: 'up',
-        isDraining: 0,
-        beat: 0,
-        startedAt: 'x',
-        beatAt: 'x',
-        settings: null,
-      })
-      .execute(),
+    putNodeRow(db, nodeRow('older', { name: 'mx1', newestStep: newestStep - 1, leasedUntil: null })),
   )
   t.strictSame(await listOtherNodes(store.read, 'newer'), [
     { id: 'older', name: 'mx1', version: '0.1.0', newestStep: newestStep - 1 },
   ])
-  t.match(await listOtherNodes(store.read, 'older'), [{ id: '?', newestStep }])
+  t.match(await listOtherNodes(store.read, 'older'), [{ id: '?', newestStep: null }])
 
   const step: Migration = { number: 9001, name: 'harsh', breaking: true, sql: '' }
   const upgrade = (missing: Migration) =>
@@ -92,7 +67,7 @@ t.test('an upgrade waits for a table only for moments, in which others wait for 
   const isWaiting = `select 1 from pg_locks where not granted and relation = '"node"'::regclass and mode = 'AccessExclusiveLock'`
   await until('it to wait', async () => (await writer.query(isWaiting)).rows.length > 0)
   // It gives way while the other still reads.
-  await writer.query(`update "node" set "beat" = "beat" + 1`)
+  await writer.query(`update "node" set "leasedUntil" = null`)
   await dump.query('commit')
   const store = await opening
   t.teardown(() => store.close())

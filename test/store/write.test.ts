@@ -193,36 +193,3 @@ t.test('close waits for the writes under way', async t => {
   await again.close()
   t.equal(podCount, 201)
 })
-
-onEveryDatabase('of two writes that wait for each other both are done', async (t, store) => {
-  // On SQLite one is done after the other.
-  if (store.dialect === 'sqlite') {
-    t.pass()
-    return
-  }
-  await store.write(insertInstallation)
-  const [one, two] = [v7(), v7()]
-  await store.write(async db => {
-    for (const id of [one, two]) await insertPodRow(db, { id })
-  })
-  let begun = 0
-  const both = Promise.withResolvers<void>()
-  let attempts = 0
-  const rename = (ids: readonly string[], name: string) =>
-    store.write(async db => {
-      attempts++
-      for (const id of ids) {
-        await db
-          .updateTable('pod')
-          .set({ name: `${name} ${id}` })
-          .where('id', '=', id)
-          .execute()
-        if (++begun === 2) both.resolve()
-        await both.promise
-      }
-    })
-  await Promise.all([rename([one, two], 'a'), rename([two, one], 'b')])
-  t.ok(attempts > 2, 'one of them more than once')
-  const names = [(await findPod(store.read, one))!.name, (await findPod(store.read, two))!.name]
-  t.equal(names[0]!.slice(0, 2), names[1]!.slice(0, 2), 'the names are of the same one')
-})

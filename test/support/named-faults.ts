@@ -17,13 +17,13 @@ const bound = (name: string, was: string, test: string): NamedFault => ({
   tests: [`test/${test}.test.ts`],
 })
 
-/** One of those who lock for writes that share a transaction of PostgreSQL. */
-const ofWriters = (what: string, was: string, is: string, ...tests: string[]): NamedFault => ({
+/** A fault of a write on PostgreSQL. */
+const ofWrite = (what: string, was: string, is: string): NamedFault => ({
   what,
-  file: 'lib/store/transactions/writers.ts',
+  file: 'lib/store/postgres/write.ts',
   was,
   is,
-  tests: tests.map(test => `test/store/transactions/${test}.test.ts`),
+  tests: ['test/store/postgres/write.test.ts'],
 })
 
 export const namedFaults: readonly NamedFault[] = [
@@ -99,59 +99,26 @@ export const namedFaults: readonly NamedFault[] = [
   bound('webhookIdleMs', '4_000', 'courier/webhook/idle'),
   bound('webhookIdleMaxMs', '30_000', 'courier/webhook/idle'),
   bound('webhookReadBytes', '16 * 1024', 'courier/webhook/courier'),
-  ofWriters(
-    'what comes at once takes a connection for each write',
-    'waiting.length === 0 || isStarting || ',
-    'waiting.length === 0 || ',
-    'lanes',
+  ofWrite('a write that met others is not done again', 'tried === retries', 'tried === 0'),
+  ofWrite(
+    'what the server undid is told as done',
+    "if (command !== 'COMMIT') throw",
+    "if (command === '') throw",
   ),
-  ofWriters(
-    'nobody starts after a connection was not to be had',
-    '.finally(() => {\n      isStarting = false\n',
-    '.finally(() => {\n',
-    'lanes',
-  ),
-  ofWriters(
-    'what was under way stays so',
-    'for (const name of names) underWay.delete(name)',
-    '',
-    'lanes',
-    'set-aside',
-  ),
-  ofWriters(
-    'what is under way is begun beside it',
-    'for (const name of names) underWay.add(name)',
-    '',
-    'lanes',
-  ),
-  ofWriters(
-    'who waits is passed by those behind him that hold some of it',
-    'for (const name of names) heldBefore.add(name)',
-    '',
-    'lanes',
-  ),
-  ofWriters(
-    'what is tried alone is chosen before there is a connection for it',
-    'const next = aside.next(underWay)',
-    'const next = due',
-    'lanes',
-  ),
-  ofWriters(
-    'who holds what may be locked shares a transaction with others',
-    'if (aside.isSuspect(names)) suspects.push(one)\n      else if',
-    'if',
-    'set-aside',
-  ),
-  ofWriters(
-    'what was freed is forgotten',
-    'waiting.push(...aside.free(one))',
-    'aside.free(one)',
-    'set-aside',
-  ),
-  ofWriters(
-    'what can be done in parts waits for a lock',
-    'if (one.held.isDivisible) one.reject(keptLocked())\n      else aside',
-    'aside',
-    'set-aside',
-  ),
+  ofWrite('a write that its caller splits waits for a lock', ' || !isWhole', ''),
+  ofWrite('what a write holds is not locked', 'return lockHeld(send, asked)', 'return lockHeld(send, {})'),
+  {
+    what: 'a node that lives is taken for gone',
+    file: 'lib/store/nodes.ts',
+    was: 'if (!rows[0]!.isFree || ',
+    is: 'if (',
+    tests: ['test/core/nodes/leases.test.ts'],
+  },
+  {
+    what: 'after an outage of all, others are taken for gone',
+    file: 'lib/core/nodes/nodes.ts',
+    was: 'if (isAlone || !isSteady) return',
+    is: 'if (isAlone) return',
+    tests: ['test/core/nodes/leases.test.ts'],
+  },
 ]

@@ -9,10 +9,6 @@ import { getPeer } from './peers.ts'
 import { freePort } from './ports.ts'
 import { until } from './until.ts'
 
-/** What sessions of mailboxd are set to, which a pooler refuses unless it is told to overlook it. */
-export const overlooked =
-  'ignore_startup_parameters = lock_timeout, statement_timeout, idle_in_transaction_session_timeout, options'
-
 /**
  * Starts Debian's PgBouncer before the server of a database; gives the URL of that database behind it.
  * @param settings lines of its configuration

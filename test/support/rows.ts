@@ -2,10 +2,11 @@ import { v7 } from 'uuid'
 import type { Sealed } from '../../lib/base/secret-box.ts'
 import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
-import { insertRows } from '../../lib/store/dialect/insert.ts'
+import { insertRows, putRow } from '../../lib/store/dialect/insert.ts'
 import { leftRows } from '../../lib/store/dialect/left-rows.ts'
 import { addToInbox, findInbox, insertInbox } from '../../lib/store/inboxes.ts'
 import { insertMessage, insertReading, insertUncountedMessages } from '../../lib/store/messages.ts'
+import { newestStep } from '../../lib/store/migrations/migrate.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
 import { findRaw } from '../../lib/store/raws.ts'
@@ -13,6 +14,7 @@ import { searchWords } from '../../lib/store/search/words.ts'
 import type {
   DestinationRow,
   InboxRow,
+  NodeRow,
   PodRow,
   QueueEntryRow,
   ThreadRow,
@@ -200,4 +202,18 @@ export async function findQueueEntryBySubject(
 /** A destination that has failed as often as that. */
 export function destinationRow(name: string, updatedAt: string, failures = 0): DestinationRow {
   return { name, failures, failingSince: updatedAt, lastFailure: 'down', retryAt: updatedAt, updatedAt }
+}
+
+/** A node that is up, as its row has it. */
+export function nodeRow(id: string, given: Partial<NodeRow> = {}): NodeRow {
+  const row: NodeRow = {
+    ...{ id, holder: `${id}.1`, name: id, version: '0.1.0', newestStep, blobs: 'disk', bucketOwner: null },
+    ...{ state: 'up', isDraining: 0, startedAt: new Date().toISOString(), settings: '{}' },
+    leasedUntil: new Date(Date.now() + 60_000).toISOString(),
+  }
+  return { ...row, ...given }
+}
+
+export async function putNodeRow(db: WriteDb, row: NodeRow): Promise<void> {
+  await putRow(db, 'node', row, ['id'])
 }

@@ -13,6 +13,7 @@ import type { Listed, Page } from '../../model/page.ts'
 import { revokeInboxApiKeys } from '../../store/api-keys.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
+import { holdRows } from '../../store/hold-rows.ts'
 import * as inboxes from '../../store/inboxes.ts'
 import { findDefaultPod, findPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
@@ -253,8 +254,10 @@ export async function changeInbox(
   change: InboxChange,
 ): Promise<Inbox> {
   const url = readWebhookUrl(app, caller, change.webhookUrl)
+  const { id } = await getInboxRow(app.store.read, caller, idOrAddress)
   const changed = await app.store.write(async db => {
-    const row = await changeForwarding(app, db, caller, await getInboxRow(db, caller, idOrAddress), change)
+    await holdRows(db, { inboxes: [id] })
+    const row = await changeForwarding(app, db, caller, await getInboxRow(db, caller, id), change)
     const { columns, secret } = await webhookChange(app, db, secretOf.inboxWebhook(row.id), row, url)
     const changes: Partial<InboxRow> = { ...columns }
     if (change.displayName !== undefined) {

@@ -6,6 +6,7 @@ import { randomBase62, sha256Hex } from '../../base/secret.ts'
 import type { ApiKey, ApiKeyWithToken } from '../../model/api-key.ts'
 import * as keys from '../../store/api-keys.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import type { ApiKeyRow } from '../../store/tables.ts'
 import type { Rows } from '../app/app.ts'
@@ -134,7 +135,7 @@ export async function findCaller(app: Rows, token: string): Promise<Caller | und
   if (lastUsedMs === undefined || now.getTime() - lastUsedMs >= lastUsedExactMs) {
     // Not waited for: the request does not depend on it.
     app.store
-      .write(db => keys.touchApiKey(db, caller.keyId, now.toISOString()))
+      .writeHolding(holdsNothing, db => keys.touchApiKey(db, caller.keyId, now.toISOString()))
       .catch(error => app.log.warn({ err: error, keyId: caller.keyId }, 'use of a key not noted'))
   }
   return caller

@@ -21,7 +21,8 @@ export async function purgeDeletedInboxes(app: App): Promise<number> {
   const inboxId = await findPurgeableInbox(app.store.read)
   if (inboxId === undefined) return 0
   const files: string[] = []
-  const count = await app.store.write(async db => {
+  const holdsInbox = () => ({ inboxes: [inboxId] })
+  const count = await app.store.writeHolding(holdsInbox, async db => {
     files.length = 0
     const messages = await findDeletedInboxMessages(db, inboxId, limits.sweepRows)
     if (messages.length === 0) {

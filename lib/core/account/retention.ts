@@ -31,7 +31,7 @@ export async function deleteExpired(
   let count = 0
   for await (const expired of expiredOfAll(app, rules)) {
     for (let some = 1; some > 0 && !isStopping(); ) {
-      await writeAndRemove(app, async db => {
+      await writeAndRemove(app, expired.inboxId, async db => {
         const messages = await listExpired(db, expired, limits.expiredAtOnce)
         some = messages.length
         return deleteFromThreads(db, messages)

@@ -2,6 +2,7 @@ import { Problem } from '../../base/problem.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import type { EventName } from '../../model/event.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdRows } from '../../store/hold-rows.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -38,7 +39,10 @@ export async function suspendInbox(
   // What comes up in the queue before it is held here is held then.
   while (held !== undefined) {
     const after: string = held
-    held = await app.store.write(db => holdSome(app, db, suspension.id, after))
+    held = await app.store.writeHolding(
+      () => ({ inboxes: [suspension.id] }),
+      db => holdSome(app, db, suspension.id, after),
+    )
   }
   return suspension
 }
@@ -60,6 +64,7 @@ async function change(
 ): Promise<Suspension> {
   const { id } = await getInboxRow(app.store.read, operator, idOrAddress)
   return app.store.write(async db => {
+    await holdRows(db, { inboxes: [id] })
     const row = await findInbox(db, id)
     if (!row) throw new Problem('not_found', 'There is no such inbox.')
     const changes = changesOf(row)

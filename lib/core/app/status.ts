@@ -10,6 +10,7 @@ import {
   StorageUnreachable,
 } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import type { App } from './app.ts'
 import { inServerTime } from './server-time.ts'
 import { diskHeld, noRoomForRequests } from './storage.ts'
@@ -54,7 +55,7 @@ function noteNow(app: App): Promise<void> {
   const under = noting.get(app)
   if (under) return under
   const noted = app.store
-    .write(db => noteHealth(db, app.clock.now().toISOString()))
+    .writeHolding(holdsNothing, db => noteHealth(db, app.clock.now().toISOString()))
     .finally(() => noting.delete(app))
   // Who asked may have gone by then.
   noted.catch(() => {})

@@ -1,6 +1,6 @@
 import type { Scope } from '../../base/scope.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
-import { listReadersOf, type ReadScope } from '../../store/readers.ts'
+import { hasReader, type ReadScope } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { Nodes } from '../nodes/nodes.ts'
 import type { Caller } from './caller.ts'
@@ -20,7 +20,7 @@ export interface Readers {
   isRead(db: Db, event: EventScope): Promise<boolean>
 }
 
-export function createReaders(nodes: Pick<Nodes, 'holder' | 'isOver'>): Readers {
+export function createReaders(nodes: Pick<Nodes, 'holder'>): Readers {
   const all = new Set<(event: EventScope) => boolean>()
   const has = (event: EventScope) => {
     for (const takes of all) if (takes(event)) return true
@@ -29,9 +29,7 @@ export function createReaders(nodes: Pick<Nodes, 'holder' | 'isOver'>): Readers 
   return {
     has,
     async isRead(db, event) {
-      if (has(event)) return true
-      const at = await listReadersOf(db, event)
-      return at.some(holder => holder !== nodes.holder && !nodes.isOver(holder))
+      return has(event) || (await hasReader(db, event, nodes.holder))
     },
     add(takes) {
       // A new function each time, because a set would keep the same one only once.

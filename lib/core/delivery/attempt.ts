@@ -6,6 +6,7 @@ import type { Leased } from '../../queue/lease.ts'
 import type { Attempt } from '../../queue/scheduler.ts'
 import type { CarriedDelivery, CarriedMessage } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import type { Held } from '../../store/dialect/held.ts'
 import { everyPod, findSuppression } from '../../store/suppressions.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
@@ -15,7 +16,7 @@ import { prepareReception } from '../inbound/receive.ts'
 import { createReceiver } from '../inbound/receiver.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
 import { writeReception } from '../inbound/write.ts'
-import { saysOfOthers } from '../inbound/write-together.ts'
+import { heldByReturned } from '../inbound/write-together.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { cargoOf, findContent, type Missing } from './cargo.ts'
 
@@ -41,8 +42,8 @@ interface Received {
   readonly inboxId: string
   /** Writes the rows of the message as the inbox gets it. @throws Reply if the inbox is gone */
   readonly write: (db: WriteDb) => Promise<unknown>
-  /** Whether these rows tell what became of other deliveries. */
-  readonly saysOfOthers: boolean
+  /** What these rows hold because they report the end of other deliveries. */
+  readonly returned: Pick<Held, 'messages' | 'names'>
 }
 
 interface Captured {
@@ -173,7 +174,7 @@ async function receive(app: Networked, carried: CarriedDelivery): Promise<Ended>
       outcome: ended(outcome),
       write: db => writeReception(app, db, reception),
       inboxId: recipient.inboxId,
-      saysOfOthers: saysOfOthers(reception),
+      returned: heldByReturned(reception),
     }
   } catch (error) {
     if (!(error instanceof Reply)) throw error

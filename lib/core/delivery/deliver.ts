@@ -5,10 +5,11 @@ import { attemptsMade, type Leased, LeaseLost } from '../../queue/lease.ts'
 import type { Attempt } from '../../queue/scheduler.ts'
 import { type CarriedDelivery, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import type { Held } from '../../store/dialect/held.ts'
+import { type Held, holdsNothing } from '../../store/dialect/held.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
+import { suppressionOf } from '../outbound/suppressions.ts'
 import { attempt, type Ended, isExpired, refused } from './attempt.ts'
 import { tellNoticesSoon } from './notices.ts'
 import { oweNotice } from './owed-notices.ts'
@@ -31,13 +32,13 @@ export async function deliver(app: Networked, entry: Leased, underWay?: Attempt)
   const carried = await findDeliveryToCarry(app.store.read, entry.subjectId)
   if (!carried) {
     // The message was deleted while it was queued.
-    await app.store.write(db => app.queue.done(db, entry))
+    await app.store.writeHolding(holdsNothing, db => app.queue.done(db, entry))
     return
   }
   const { delivery, message, inbox } = carried
   const made = { entry, carried, startedAt, underWay }
   try {
-    if (carried.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
+    if (carried.isHeld && (await holdAsOperator(app, entry, delivery))) return
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
     const end = await attempt(app, entry, carried, underWay)
     switch (end.kind) {
@@ -48,7 +49,7 @@ export async function deliver(app: Networked, entry: Leased, underWay?: Attempt)
       case 'too-slow':
         return await tryAgainSoon(app, made)
       case 'cut-off':
-        await app.store.write(db => app.queue.cutOff(db, entry))
+        await app.store.writeHolding(holdsNothing, db => app.queue.cutOff(db, entry))
         app.log.info(
           { deliveryId: delivery.id, messageId: message.id },
           'delivery attempt cut off by the stop',
@@ -81,7 +82,7 @@ function asTried({ entry, underWay }: Made): Leased {
 async function giveBack(app: Networked, made: Made, afterMs?: number): Promise<void> {
   const { entry } = made
   const domain = domainOfDelivery(made)
-  await app.store.write(async db => {
+  await app.store.writeHolding(destinationHeld(domain), async db => {
     if (entry.destination === domain) await noteFound(app, db, domain)
     // By its domain it is found to be of the group that it turned out to be of, and not of an earlier one.
     await app.queue.giveBack(db, { ...entry, destination: domain }, afterMs)
@@ -91,7 +92,7 @@ async function giveBack(app: Networked, made: Made, afterMs?: number): Promise<v
 /** Many servers wait for seconds before they greet (Postfix's postscreen, Sendmail's greet_pause). The attempt shows nothing and is not recorded. */
 async function tryAgainSoon(app: Networked, made: Made): Promise<void> {
   made.underWay?.showed('nothing')
-  await app.store.write(db => app.queue.later(db, asTried(made), limits.tooSlowAgainMs))
+  await app.store.writeHolding(holdsNothing, db => app.queue.later(db, asTried(made), limits.tooSlowAgainMs))
 }
 
 /** Records the outcome. The scheduler learns of a failure before the write, and of a server that answers after it. */
@@ -138,27 +139,35 @@ function writeEnd(app: Networked, made: Made, isClean: boolean, end: Ended): Pro
       await record(app, db, tried, { delivery, message, inbox, isClean, startedAt }, end)
       return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, end))
     },
-    heldByEnd(carried, end),
+    heldByEnd(carried, end, [tried.destination, ...(hasLed ? [domain] : [])]),
   )
 }
 
 /**
- * What the write of an attempt's end holds: of a letter that was taken, as most are. Of what is to be repeated, held, suppressed, told, or
- * noted of a destination that fails it is decided by more than can be held.
+ * What the write of an attempt's end locks: the inbox here that gets the message, and the one that sent it if that may be suspended,
+ * or forwards; the message, whose last delivery settles it; destinations that may be noted; and the recipient, if it may be suppressed.
  */
-function heldByEnd({ delivery, message }: CarriedDelivery, end: Ended): Held | undefined {
-  const { result, showing, tlsResults = [] } = end.outcome
-  const isNoted = showing === 'fails' || postponedMs(end.outcome) !== undefined
-  const isPlain = result === 'delivered' && delivery.purpose === 'send' && delivery.notify === null
-  const saysOfOthers = end.kind === 'received' && end.saysOfOthers
-  if (isNoted || !isPlain || saysOfOthers) return undefined
+function heldByEnd(
+  { delivery, message }: CarriedDelivery,
+  end: Ended,
+  destinations: readonly string[],
+): Held {
+  const { result, tlsResults = [] } = end.outcome
+  const isPlain = result === 'delivered' && delivery.purpose === 'send'
+  const returned = end.kind === 'received' ? end.returned : undefined
   return {
-    inboxes: end.kind === 'received' ? [end.inboxId] : [],
-    // Its last delivery settles it, and two of it may end at the same time.
-    messages: [message.id],
-    names: tlsResults.map(({ policyDomain }) => `tls ${policyDomain}`),
+    inboxes: [...(end.kind === 'received' ? [end.inboxId] : []), ...(isPlain ? [] : [message.inboxId])],
+    messages: [message.id, ...(returned?.messages ?? [])],
+    names: [
+      ...tlsResults.map(({ policyDomain }) => `tls ${policyDomain}`),
+      ...destinations.flatMap(name => destinationHeld(name)().names),
+      ...(returned?.names ?? []),
+      ...(result === 'permanent' ? [suppressionOf(delivery.recipient)] : []),
+    ],
   }
 }
+
+const destinationHeld = (name: string) => () => ({ names: [`destination ${name}`] })
 
 /** The domain has led to servers: that it failed for its DNS is over, and what they do counts from now on. */
 async function noteFound(app: Networked, db: WriteDb, domain: string): Promise<void> {

@@ -11,6 +11,7 @@ import {
 import { readHeader } from '../../mail/header/header.ts'
 import { findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { listMessagesToTellOf, listOwedNotices, settleOwedNotice } from '../../store/owed-notices.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -75,10 +76,14 @@ async function tellNotices(app: App, messageId: string): Promise<void> {
         content: { kind: 'memory', bytes: await composeNotice(app, carried, inbox.address, owing) },
         peer: { kind: 'local' },
       }))
-    await app.store.write(async db => {
-      await settle(db, owing, now.toISOString())
-      if (reception) await writeReception(app, db, reception)
-    })
+    const held = { inboxes: inbox ? [inbox.id] : [], messages: [messageId] }
+    await app.store.writeHolding(
+      () => held,
+      async db => {
+        await settle(db, owing, now.toISOString())
+        if (reception) await writeReception(app, db, reception)
+      },
+    )
   } catch (error) {
     if (error instanceof Overtaken) return
     await putOff(app, messageId, owing, error)
@@ -99,7 +104,9 @@ async function putOff(app: App, messageId: string, owing: readonly Owing[], erro
   else if (since === undefined) app.log.error({ err: error, messageId }, 'a notice could not be made')
   const isLast = isRefused || isOver
   await app.store
-    .write(db => (isLast ? settle(db, owing, null) : tryAgain(db, owing, since ?? now.toISOString(), now)))
+    .writeHolding(holdsNothing, db =>
+      isLast ? settle(db, owing, null) : tryAgain(db, owing, since ?? now.toISOString(), now),
+    )
     .catch(fault => {
       if (!(fault instanceof Overtaken)) throw fault
     })

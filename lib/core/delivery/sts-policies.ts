@@ -5,6 +5,7 @@ import type { AddressGuard } from '../../courier/address-guard.ts'
 import { createStsPolicies, type StsPolicies } from '../../courier/encryption/sts-policies.ts'
 import { httpsGet } from '../../courier/https-get.ts'
 import type { StsPolicy } from '../../mail/domain/mta-sts.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { findStsPolicy, putStsPolicy } from '../../store/sts-policies.ts'
 import type { StsPolicyRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -25,7 +26,7 @@ export function createKeptStsPolicies(app: App, dns: Dns, guard: AddressGuard): 
       async put({ fetchedAt, mx, ...policy }) {
         const expiresAt = isoAfter(fetchedAt, policy.maxAgeSeconds * 1000)
         const row = { ...policy, mx: JSON.stringify(mx), fetchedAt: fetchedAt.toISOString(), expiresAt }
-        await store.write(db => putStsPolicy(db, row))
+        await store.writeHolding(holdsNothing, db => putStsPolicy(db, row))
       },
     },
     get: (host, path) =>

@@ -1,9 +1,8 @@
 import { availableParallelism } from 'node:os'
-import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
-import { listNodes } from '../../store/nodes.ts'
-import { findBeats, findReplication, findRoom, type Replication } from '../../store/postgres/cluster-state.ts'
+import { type ListedNode, listNodes } from '../../store/nodes.ts'
+import { findReplication, findRoom, type Replication } from '../../store/postgres/state.ts'
 import type { NodeRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { settingsMarks } from '../nodes/settings-marks.ts'
@@ -13,15 +12,13 @@ type Asked = Pick<App, 'config'> & {
   readonly nodes: Pick<App['nodes'], 'id'>
 }
 
-/** The clocks of machines that follow NTP are nearer to each other; a beat is seen up to `nodeLookMs` late, and took its way. */
-const mostSkewMs = 2_000
 /** What of the log a standby that keeps up has not flushed yet. */
 const mostBehindBytes = 16 * 1024 * 1024
 const withoutStandby = `alter system set synchronous_standby_names = ''; select pg_reload_conf()`
 /** Of those who are no node: mailboxctl, the doctor, a backup. */
 const connectionsBeside = 8
 
-/** The daemons on one server and what they need of it: whether all work, are set alike, have the same time, and find room; and who follows the server. */
+/** Checks the daemons on one server and what they need of it: whether all work, are set alike, and find room; and what follows the server. */
 export async function checkNodes(app: Asked): Promise<Finding[]> {
   const { config, store, nodes } = app
   if (store.dialect === 'sqlite') return []
@@ -35,7 +32,7 @@ export async function checkNodes(app: Asked): Promise<Finding[]> {
     ...up.filter(({ isDraining }) => isDraining === 1).map(drains),
     ...versionFaults(up),
     ...others.flatMap(row => differences(row, config)),
-    ...(others.length > 0 ? await beatFaults(app, up) : []),
+    ...up.filter(({ isLate }) => isLate).map(silent),
   ]
 }
 
@@ -94,7 +91,7 @@ function connectionFaults(room: number, config: App['config'], nodes: number): F
 }
 
 function gone(row: NodeRow): Finding {
-  const message = `it ended without a word at ${row.beatAt}, and the others took over what it had: start it, or leave it (it is forgotten after a week)`
+  const message = `it ended without a word (its lease ended at ${row.leasedUntil}), and the others took over what it had: start it, or leave it (it is forgotten after a week)`
   return finding('warning', 'node_silent', named(row), message, 'systemctl start mailboxd')
 }
 
@@ -121,31 +118,7 @@ function differences(row: NodeRow, config: App['config']): Finding[] {
   return [finding('warning', 'node_differs', named(row), message, 'systemctl restart mailboxd')]
 }
 
-/** Sees each node say that it works, once; what it says its clock is then is held against the server's. */
-async function beatFaults({ store }: Asked, up: readonly NodeRow[]): Promise<Finding[]> {
-  const first = new Map((await findBeats(store.read)).map(one => [one.id, one.beat]))
-  const skews = new Map<string, number>()
-  for (
-    let waited = 0;
-    waited < limits.nodeBeatMs * 2 && skews.size < first.size;
-    waited += limits.nodeLookMs
-  ) {
-    await pause(limits.nodeLookMs)
-    for (const { id, beat, beatAt, serverMs } of await findBeats(store.read)) {
-      if (skews.has(id) || !first.has(id) || first.get(id) === beat) continue
-      skews.set(id, Date.parse(beatAt) - serverMs)
-    }
-  }
-  const heard = up.filter(({ id }) => first.has(id))
-  return heard.flatMap(row => {
-    const skew = skews.get(row.id)
-    if (skew === undefined) {
-      const message = `it should work and does not say so (last at ${row.beatAt}, by its clock): it hangs, or does not reach the database. The others take over what it has after ${limits.nodeGoneMs / 1000} seconds`
-      return [finding('warning', 'node_silent', named(row), message, 'systemctl restart mailboxd')]
-    }
-    if (Math.abs(skew) <= mostSkewMs) return []
-    const seconds = Math.round(Math.abs(skew) / 1000)
-    const message = `its clock is ${seconds} seconds ${skew > 0 ? 'ahead of' : 'behind'} the server's, by which the others are held too: have it follow a time server`
-    return [finding('warning', 'node_clock', named(row), message, 'timedatectl set-ntp true')]
-  })
+function silent(row: ListedNode): Finding {
+  const message = `it should work, and its lease is over (since ${row.leasedUntil}): it hangs, or does not reach the database. The others take over what it has`
+  return finding('warning', 'node_silent', named(row), message, 'systemctl restart mailboxd')
 }

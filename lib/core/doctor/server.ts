@@ -2,24 +2,21 @@ import type { Clock } from '../../base/clock.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
 import { openPostgres } from '../../store/postgres/pool.ts'
-import { Pooled } from '../../store/postgres/servers.ts'
 import { findServerState, type ServerState } from '../../store/postgres/state.ts'
-import { judgeByNewest } from '../../store/postgres/timeline.ts'
 import { requireRoom } from '../../store/room-watch.ts'
-import { timelinePath } from '../nodes/node-name.ts'
 
 /** The oldest major version that the tests are run on. */
 const leastVersion = 15
 /** The clocks of two machines that follow NTP are nearer to each other. */
 const mostAheadMs = 1000
 
-/** Whether the PostgreSQL server with the rows keeps what it is told, and is one that this program knows. @param location its URL @param dataDir of the node */
-export async function checkServer(location: string, clock: Clock, dataDir: string): Promise<Finding[]> {
-  const pool = openPostgres(location, 1, { judge: await judgeByNewest(timelinePath(dataDir)) })
+/** Whether the PostgreSQL server with the rows keeps what it is told, and is one that this program knows. @param location its URL */
+export async function checkServer(location: string, clock: Clock): Promise<Finding[]> {
+  const pool = openPostgres(location, 1)
   const subject = /@([^@/?]+)\//.exec(location)?.[1] ?? 'the socket of PostgreSQL'
   try {
     const faults = faultsOf(await findServerState(pool.db, clock), subject)
-    const full = await pool.snapshot(requireRoom).then(
+    const full = await pool.reading(requireRoom).then(
       () => [],
       error => [unreached(error, subject)],
     )
@@ -36,7 +33,6 @@ const fullCode = '53100'
 
 function unreached(error: unknown, subject: string): Finding {
   if (!(error instanceof StorageUnreachable)) throw error
-  if (error.cause instanceof Pooled) return finding('error', 'database_pooled', subject, error.message)
   if (error.lost.code === fullCode) {
     const message = `its disk is full, and no mail is taken or sent until there is room (${error.lost.lost})`
     return finding('error', 'database_full', subject, message)

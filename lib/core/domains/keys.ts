@@ -6,6 +6,7 @@ import { type DkimAlgorithm, type DkimSigner, generateDkimKey } from '../../mail
 import type { KeyFinding } from '../../mail/domain/check.ts'
 import type { DomainKey } from '../../mail/domain/records.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import * as keys from '../../store/domain-keys.ts'
 import { findDomainById, updateDomain } from '../../store/domains.ts'
 import type { DomainKeyRow, DomainRow } from '../../store/tables.ts'
@@ -209,5 +210,5 @@ async function useRsaKey(
 /** Forgets some keys that were in use until a week ago; gives how many. */
 export async function expireKeys(app: App): Promise<number> {
   const now = app.clock.now().toISOString()
-  return app.store.write(db => keys.deleteDomainKeysBefore(db, now, limits.sweepRows))
+  return app.store.writeHolding(holdsNothing, db => keys.deleteDomainKeysBefore(db, now, limits.sweepRows))
 }

@@ -146,7 +146,7 @@ export async function createDraft(
     derived: null,
     ...(await readFields(app, caller, inbox.id, request)),
   }
-  return writeKeeping(app, caller, id, request, async (db, attachments) => {
+  return writeKeeping(app, caller, row, request, async (db, attachments) => {
     if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
@@ -164,7 +164,7 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
   const found = await getDraftRow(app.store.read, caller, id)
   if (found.status === 'sent') throw new Problem('draft_sent')
   const fields = await readFields(app, caller, found.inboxId, change)
-  return writeKeeping(app, caller, found.id, change, async (db, attachments) => {
+  return writeKeeping(app, caller, found, change, async (db, attachments) => {
     const row = await getDraftRow(db, caller, found.id)
     const derived = await deriveFor(db, caller, { ...row, ...fields })
     const changes = { ...fields, derived, lastError: null, updatedAt: app.clock.now().toISOString() }
@@ -185,10 +185,14 @@ export async function changeDraft(app: App, caller: Caller, id: string, change: 
 
 /** Also one that was sent: the message stays. @throws Problem `not_found` */
 export async function deleteDraft(app: App, caller: Caller, id: string): Promise<void> {
-  const gone = await app.store.write(async db => {
-    const { id: draftId } = await getDraftRow(db, caller, id)
-    return deleteRows(app, db, draftId)
-  })
+  const { id: draftId, inboxId } = await getDraftRow(app.store.read, caller, id)
+  const gone = await app.store.writeHolding(
+    () => ({ inboxes: [inboxId] }),
+    async db => {
+      await getDraftRow(db, caller, draftId)
+      return deleteRows(app, db, draftId)
+    },
+  )
   await removeFiles(app, gone)
 }
 
@@ -218,17 +222,20 @@ async function deleteRows(app: App, db: WriteDb, draftId: string): Promise<strin
 async function writeKeeping(
   app: App,
   caller: Caller,
-  draftId: string,
+  { id: draftId, inboxId }: Pick<DraftRow, 'id' | 'inboxId'>,
   request: DraftChange,
   write: (db: WriteDb, attachments: readonly DraftAttachmentRow[]) => Promise<string[]>,
 ): Promise<Draft> {
   const attachments = await keepAttachments(app, draftId, request.attachments ?? [])
   const kept = attachments.map(attachment => attachment.id)
-  const written = app.store.write(async db => {
-    const gone = await write(db, attachments)
-    const [draft] = await present(app, db, caller, [(await drafts.findDraft(db, draftId))!])
-    return { gone, draft: draft! }
-  })
+  const written = app.store.writeHolding(
+    () => ({ inboxes: [inboxId] }),
+    async db => {
+      const gone = await write(db, attachments)
+      const [draft] = await present(app, db, caller, [(await drafts.findDraft(db, draftId))!])
+      return { gone, draft: draft! }
+    },
+  )
   const { gone, draft } = await written.catch(async error => {
     await dropFilesOf(app, error, kept)
     throw error

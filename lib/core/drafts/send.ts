@@ -4,6 +4,7 @@ import type { DraftError } from '../../model/draft.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
 import { type Leased, LeaseLost } from '../../queue/lease.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { emptyDraftAttachments, findDraft, listDraftAttachments, updateDraft } from '../../store/drafts.ts'
 import { findInbox, findPodOfInbox, kibOf } from '../../store/inboxes.ts'
 import type { DraftRow } from '../../store/tables.ts'
@@ -50,13 +51,13 @@ export async function sendScheduledDraft(app: App, entry: Leased): Promise<void>
   const inbox = draft && (await findInbox(app.store.read, draft.inboxId))
   try {
     if (!draft || !inbox) {
-      await app.store.write(db => app.queue.done(db, entry))
+      await app.store.writeHolding(holdsNothing, db => app.queue.done(db, entry))
       return
     }
     // Who scheduled it had the right to. What the pod may send is judged now.
     const caller: Caller = { keyId: null, podId: inbox.podId, inboxId: null }
     const refusal = await sendOrRefuse(app, caller, draft, entry)
-    if (refusal) await noteRefusal(app, draft.id, entry, refusal)
+    if (refusal) await noteRefusal(app, draft, entry, refusal)
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
     app.log.info({ draftId: entry.subjectId }, 'the draft was sent, changed or deleted meanwhile')
@@ -81,10 +82,16 @@ async function sendOrRefuse(
   }
 }
 
-async function noteRefusal(app: App, draftId: string, entry: Leased, refusal: Problem): Promise<void> {
+async function noteRefusal(
+  app: App,
+  { id: draftId, inboxId: heldId }: DraftRow,
+  entry: Leased,
+  refusal: Problem,
+): Promise<void> {
   const at = app.clock.now().toISOString()
   const lastError: DraftError = { error: nameOf(refusal.code), message: refusal.message, at }
-  await app.store.write(async db => {
+  const holdsInbox = () => ({ inboxes: [heldId] })
+  await app.store.writeHolding(holdsInbox, async db => {
     await app.queue.done(db, entry)
     const row = await findDraft(db, draftId)
     const changes = { status: 'open', sendAt: null, lastError: JSON.stringify(lastError), updatedAt: at }

@@ -1,4 +1,5 @@
 import { limits } from '../../base/limits.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { type ReadScope, replaceReaders } from '../../store/readers.ts'
 import type { App } from '../app/app.ts'
 
@@ -10,7 +11,7 @@ export interface Presence {
 
 /**
  * Rows, for who takes mail in or calls a webhook at another node asks them (`Readers.isRead`). They follow what is so within a second, and go
- * with the generation of the node. Of more than `limits.readScopes` some are not told of: then a webhook is called that need not be.
+ * with the start of the node. Of more than `limits.readScopes` some are not told of: then a webhook is called that need not be.
  */
 export function createPresence({ store, nodes, log }: App): Presence {
   if (store.dialect === 'sqlite') return { set() {} }
@@ -27,7 +28,7 @@ export function createPresence({ store, nodes, log }: App): Presence {
       for (let { holder } = nodes; told !== nameOf(holder); { holder } = nodes) {
         const name = nameOf(holder)
         const scopes = wanted
-        await store.write(db => replaceReaders(db, holder, scopes))
+        await store.writeHolding(holdsNothing, db => replaceReaders(db, holder, scopes))
         told = name
       }
     } catch (error) {

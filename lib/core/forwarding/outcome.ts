@@ -1,7 +1,8 @@
 import { limits } from '../../base/limits.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { findCopyBefore, updateDelivery, wasTaken } from '../../store/deliveries.ts'
-import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdRows } from '../../store/hold-rows.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import { everyPod } from '../../store/suppressions.ts'
@@ -69,8 +70,10 @@ async function noteForwarded(db: WriteDb, delivery: DeliveryRow): Promise<void> 
 }
 
 /** The inbox that a copy is of, while it forwards to this address. */
-async function findForwardingInbox(db: Db, delivery: DeliveryRow) {
+async function findForwardingInbox(db: WriteDb, delivery: DeliveryRow) {
   const message = await findMessage(db, delivery.messageId)
+  // Its failures are counted.
+  if (message) await holdRows(db, { inboxes: [message.inboxId] })
   const inbox = message && (await findInbox(db, message.inboxId))
   return inbox?.forwardTo === delivery.recipient ? inbox : undefined
 }

@@ -7,8 +7,10 @@ import { signDkim } from '../../mail/compose/dkim.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
 import type { CarriedMessage } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
+import { holdRows } from '../../store/hold-rows.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import type { ForwardConfirmationRow, InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -35,7 +37,10 @@ export async function findForwardQuestion(app: App, token: string): Promise<Forw
 
 /** The address consents: from now on it gets copies. A link is good once. */
 export async function confirmForwarding(app: App, token: string): Promise<ForwardQuestion | DeadLink> {
+  const asked = await findOpenQuestion(app, app.store.read, token)
+  if (typeof asked === 'string') return asked
   return app.store.write(async db => {
+    await holdRows(db, { inboxes: [asked.inbox.id] })
     const found = await findOpenQuestion(app, db, token)
     if (typeof found === 'string') return found
     const { question, inbox } = found
@@ -71,7 +76,9 @@ async function findAskingInbox(db: Db, question: ForwardConfirmationRow): Promis
 /** Deletes some questions whose links are over; gives how many. */
 export async function expireForwardConfirmations(app: App): Promise<number> {
   const before = isoAfter(app.clock.now(), -limits.forwardConfirmationMs)
-  return app.store.write(db => confirmations.deleteForwardConfirmations(db, { before }, limits.sweepRows))
+  return app.store.writeHolding(holdsNothing, db =>
+    confirmations.deleteForwardConfirmations(db, { before }, limits.sweepRows),
+  )
 }
 
 /** Stands in the row of the message for the link, which only the mail itself has: who reads the inbox may not confirm. */

@@ -5,6 +5,7 @@ import { blockOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
 import { type Header, lastField } from '../../mail/header/header.ts'
 import { deleteDeferralsBefore } from '../../store/authentication-deferrals.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Reads } from '../app/app.ts'
 
@@ -45,5 +46,5 @@ export async function deferUnknown(
 /** Forgets some messages that were deferred long ago; gives how many. */
 export async function expireDeferrals(app: App): Promise<number> {
   const before = isoAfter(app.clock.now(), -limits.deferralKeptMs)
-  return app.store.write(db => deleteDeferralsBefore(db, before, limits.sweepRows))
+  return app.store.writeHolding(holdsNothing, db => deleteDeferralsBefore(db, before, limits.sweepRows))
 }

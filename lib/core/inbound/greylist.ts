@@ -6,6 +6,7 @@ import { sha256Hex } from '../../base/secret.ts'
 import { durationMs } from '../../config/duration.ts'
 import { findContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { type Held, holdsNothing } from '../../store/dialect/held.ts'
 import { deleteGreylistBefore, listGreylistEntries, putGreylistEntry } from '../../store/greylist.ts'
 import type { App, Reads } from '../app/app.ts'
 import type { Recipient } from './recipient.ts'
@@ -108,6 +109,12 @@ async function lookUp(db: Db, { key, first, count, own }: Place, now: string, la
   }
 }
 
+/** The name that a write holds which gives out the slots of a place. */
+const slotsOf = ({ first }: Place) => `greylist ${first}`
+export const heldByStranger = ({ block, triplet }: Places): Held => ({
+  names: [slotsOf(block), slotsOf(triplet)],
+})
+
 /** In one write, so that what two processes see adds up: gives how long there is to wait, 0 for who is known. */
 export async function noteStranger(app: App, db: WriteDb, places: Places): Promise<number> {
   const { delay, keep_for } = app.config.greylist
@@ -151,5 +158,7 @@ async function notePassOfBlock(db: WriteDb, place: Place, now: string, expiresAt
 
 /** Deletes some entries that are over; gives how many. */
 export async function expireGreylist(app: App): Promise<number> {
-  return app.store.write(db => deleteGreylistBefore(db, app.clock.now().toISOString(), limits.sweepRows))
+  return app.store.writeHolding(holdsNothing, db =>
+    deleteGreylistBefore(db, app.clock.now().toISOString(), limits.sweepRows),
+  )
 }

@@ -3,6 +3,7 @@ import { isDiskFull } from '../../base/storage-fault.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import { noteDeferral } from '../../store/authentication-deferrals.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import type { Held } from '../../store/dialect/held.ts'
 import { isFileUsed } from '../../store/raws.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Networked, Reads } from '../app/app.ts'
@@ -11,7 +12,7 @@ import { noRoomForMail, requireRoomForMail } from '../app/storage.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { type Refused, recordRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
-import { noteStranger, type Places } from './greylist.ts'
+import { heldByStranger, noteStranger, type Places } from './greylist.ts'
 import { askScanners } from './scan.ts'
 import { createReceptionWriter } from './write-together.ts'
 
@@ -51,7 +52,8 @@ function createMainThread(app: Receiving): MainThread {
   }
   const inDoorTime = <T>(work: Promise<T>) => inServerTime(app, work, limits.mailStorageMs)
   const store = {
-    write: <T>(work: (db: WriteDb) => Promise<T>) => inDoorTime(opened.write(work)).catch(refuseFull),
+    write: <T>(held: Held, work: (db: WriteDb) => Promise<T>) =>
+      inDoorTime(opened.writeHolding(() => held, work)).catch(refuseFull),
   }
   /** Of a message that was there already, no row has the file. It is committed: whatever fails here, the file stays. */
   const removeRepeated = async (rawId: string) => {
@@ -76,10 +78,10 @@ function createMainThread(app: Receiving): MainThread {
       if (isFile) await removeRepeated(rawId)
       return ids
     },
-    recordRefused: refused => store.write(db => recordRefused(app, db, refused)),
-    noteStranger: places => store.write(db => noteStranger(app, db, places)),
+    recordRefused: refused => store.write({}, db => recordRefused(app, db, refused)),
+    noteStranger: places => store.write(heldByStranger(places), db => noteStranger(app, db, places)),
     noteDeferral: row =>
-      store.write(db =>
+      store.write({ names: ['deferrals'] }, db =>
         noteDeferral(db, row, { ofNetwork: limits.deferralsPerNetwork, inAll: limits.deferrals }),
       ),
     askScanners: arrival => (scanner ? askScanners(scanner, arrival) : Promise.resolve({})),

@@ -3,11 +3,14 @@ import { DiskFailed, isDiskFull, StorageLocked, StorageUnreachable } from '../..
 import { sizeOf } from '../../blob/content.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { App } from '../app/app.ts'
+import { suppressionOf } from '../outbound/suppressions.ts'
 import type { Accepted, Reception } from './arrival.ts'
 import { type Written, writeReceptions } from './write.ts'
 
 /** Messages, one for each inbox, after which a write takes no further reception; the rest goes into the next. */
 const messagesAtOnce = 64
+/** Writes under way at once on a server: receptions that wait meanwhile go into the next one together. A file has one at a time. */
+const writesAtOnce = 2
 /** The same for the bytes that the database keeps of them: to write and commit these holds the event loop. */
 const bytesAtOnce = 2 * 1024 * 1024
 
@@ -32,6 +35,7 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
     store.dialect !== 'sqlite' && clock.monotonicMs() - askedMs >= limits.mailBegunMs
   let waiting: Waiting[] = []
   let isAsked = false
+  let free = store.dialect === 'sqlite' ? Number.POSITIVE_INFINITY : writesAtOnce
 
   function take(): Waiting[] {
     isAsked = false
@@ -60,9 +64,13 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
   }
 
   function ask(): void {
-    if (isAsked) return
+    if (isAsked || free === 0) return
     isAsked = true
-    void writeWaiting()
+    free--
+    void writeWaiting().finally(() => {
+      free++
+      if (waiting.length > 0) ask()
+    })
   }
 
   async function writeWaiting(): Promise<void> {
@@ -107,12 +115,9 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
       if (isLate(one)) throw tooLate()
       return writeReceptions(app, db, [reception])
     }
-    const held = { inboxes: inboxesOf(reception) }
+    const held = { inboxes: inboxesOf(reception), ...heldByReturned(reception) }
     try {
-      settle(
-        [one],
-        await (saysOfOthers(reception) ? store.write(work) : store.writeHolding(() => held, work)),
-      )
+      settle([one], await store.writeHolding(() => held, work))
     } catch (error) {
       one.written.reject(error)
     }
@@ -121,7 +126,7 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
   return reception => {
     const written = Promise.withResolvers<string[]>()
     const one = { reception, written, askedMs: clock.monotonicMs() }
-    if (saysOfOthers(reception)) void writeAlone(one)
+    if (heldByReturned(reception).messages.length > 0) void writeAlone(one)
     else {
       waiting.push(one)
       ask()
@@ -132,9 +137,13 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
 
 const tooLate = () => new StorageUnreachable(new Error('it did not come to the write in time'))
 
-/** Whether it tells what became of deliveries, which are decided about by what else is known of them. */
-export function saysOfOthers({ returned: { bounces, complaints } }: Reception): boolean {
-  return bounces.length > 0 || complaints.length > 0
+/** Returns what a write holds because of the deliveries whose end it reports: their messages, and their recipients. */
+export function heldByReturned({ returned: { bounces, complaints } }: Reception) {
+  const deliveries = [...bounces.map(({ delivery }) => delivery), ...complaints]
+  return {
+    messages: deliveries.map(({ messageId }) => messageId),
+    names: deliveries.map(({ recipient }) => suppressionOf(recipient)),
+  }
 }
 
 /** The inboxes that it comes to. */

@@ -7,6 +7,7 @@ import {
   insertAttachmentText,
   listAttachmentTexts,
 } from '../../store/attachment-texts.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import type { App, Desk } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -62,7 +63,7 @@ async function make(app: App, caller: Caller, row: WholeMessage, index: number):
   const { readingId } = row
   const { extractionMethod, text: content } = extracted
   const createdAt = app.clock.now().toISOString()
-  const isKept = await app.store.write(db =>
+  const isKept = await app.store.writeHolding(holdsNothing, db =>
     insertAttachmentText(db, { readingId, index, extractionMethod, content, createdAt }),
   )
   // It was deleted meanwhile.

@@ -12,7 +12,8 @@ import { getMessageRow, getThreadRow } from '../app/reach.ts'
  * @throws Problem `not_found`
  */
 export async function deleteMessage(app: App, caller: Caller, id: string): Promise<void> {
-  await writeAndRemove(app, async db => {
+  const { inboxId } = await getMessageRow(app.store.read, caller, id)
+  await writeAndRemove(app, inboxId, async db => {
     const message = await getMessageRow(db, caller, id)
     const thread = await findThread(db, message.threadId)
     if (!thread) throw new Error(`message ${message.id} has no thread`)
@@ -26,9 +27,9 @@ export async function deleteMessage(app: App, caller: Caller, id: string): Promi
  * @throws Problem `not_found`
  */
 export async function deleteThread(app: App, caller: Caller, id: string): Promise<void> {
-  const { id: threadId } = await getThreadRow(app.store.read, caller, id)
+  const { id: threadId, inboxId } = await getThreadRow(app.store.read, caller, id)
   for (let isThere = true; isThere; ) {
-    await writeAndRemove(app, async db => {
+    await writeAndRemove(app, inboxId, async db => {
       const thread = await findThread(db, threadId)
       const messages = thread ? await listDeletableMessages(db, threadId, limits.sweepRows) : []
       const gone = thread ? await deleteFromThread(db, thread, messages) : []
@@ -38,7 +39,12 @@ export async function deleteThread(app: App, caller: Caller, id: string): Promis
   }
 }
 
-/** Writes, and removes files after the commit. @param write gives the raws that went; their files go after the commit */
-export async function writeAndRemove(app: App, write: (db: WriteDb) => Promise<string[]>): Promise<void> {
-  for (const rawId of await app.store.write(write)) await app.blobs.remove(rawId)
+/** Deletes from an inbox. @param write returns the raws that went; their files go after the commit */
+export async function writeAndRemove(
+  app: App,
+  inboxId: string,
+  write: (db: WriteDb) => Promise<string[]>,
+): Promise<void> {
+  const gone = await app.store.writeHolding(() => ({ inboxes: [inboxId] }), write)
+  for (const rawId of gone) await app.blobs.remove(rawId)
 }

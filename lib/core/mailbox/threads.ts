@@ -89,5 +89,9 @@ export async function changeThread(
   const isRead = change.is_read ?? change.isRead
   if (isRead === undefined || isRead === null)
     throw invalidRequest('body/is_read', 'is required: true or false')
-  await app.store.write(async db => threads.setThreadRead(db, await getThreadRow(db, caller, id), isRead))
+  const { inboxId } = await getThreadRow(app.store.read, caller, id)
+  await app.store.writeHolding(
+    () => ({ inboxes: [inboxId] }),
+    async db => threads.setThreadRead(db, await getThreadRow(db, caller, id), isRead),
+  )
 }

@@ -18,9 +18,6 @@ export async function nodeName(dataDir: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim()
 }
 
-/** Where it is kept which of the servers of the database is the newest, by the last failover. */
-export const timelinePath = (dataDir: string) => join(dataDir, 'timeline')
-
 /** The lock that a daemon holds as long as it lives. */
 export const daemonLockPath = (dataDir: string) => join(dataDir, 'daemon.lock')
 

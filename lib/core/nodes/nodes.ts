@@ -1,14 +1,15 @@
 import { BlobsFault } from '../../base/blobs-fault.ts'
-import { type Clock, isoAfter, type Moment, momentOf, msSince } from '../../base/clock.ts'
+import { type Clock, type Moment, momentOf, msSince } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
-import { sha256Hex } from '../../base/secret.ts'
+import { randomBase36, sha256Hex } from '../../base/secret.ts'
 import type { Membership } from '../../queue/lease.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { endNode, findNode, listNodes, noteBeat, putNode } from '../../store/nodes.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
+import { newestStep } from '../../store/migrations/migrate.ts'
+import { endGoneNode, listNodes, renewNode, startNode, stopNode } from '../../store/nodes.ts'
 import type { Store } from '../../store/open.ts'
-import { deleteReaders } from '../../store/readers.ts'
-import { endSweep, findSweeper, putSweep } from '../../store/sweeps.ts'
+import { endSweep, takeSweep } from '../../store/sweeps.ts'
 import type { NodeRow } from '../../store/tables.ts'
 import { bothPlaces, whyApart } from './blob-places.ts'
 
@@ -39,13 +40,13 @@ export interface Nodes extends Membership {
   /** Whether its operator had it lease nothing more: it ends what it has. */
   readonly isDraining: boolean
   /**
-   * Begins a new generation: what earlier ones held is over.
+   * Begins under a new name as a holder: what this node held before is over.
    * @throws BlobsFault when another node is up that does not see the same large messages
    */
   join(): Promise<void>
   /**
-   * Says from now on that this node works, and hears whether the others do, where there may be others; and whether it is to drain.
-   * @param looked called after each time that others were heard of; what it throws is told
+   * Renews the lease of this node from now on, takes over from others whose lease is over, and sees whether it is to drain.
+   * @param looked called after each look; what it throws is logged
    */
   watch(looked: () => Promise<void>): void
   /**
@@ -57,44 +58,37 @@ export interface Nodes extends Membership {
   leave(): Promise<void>
 }
 
-/** Another node, as it was last heard of. */
-interface Other {
-  readonly row: NodeRow
-  /** Since when its beat stands still, by our clock, which no setting of time moves. */
-  readonly sinceMs: number
-}
-
-/** In which name a generation of a node holds leases. */
-const holderOf = (id: string, generation: number) => `${id}.${generation}`
+/** Characters that tell one start of a node from another. */
+const startLength = 8
 
 /**
- * Nodes tell each other apart from dead ones by a count that each moves on in its row; when it stands still for
- * `limits.nodeGoneMs`, whoever sees that says in one write that this generation is gone. No clock of another machine is asked. A
- * node that was paused finds that its row says so, and begins a new generation; until it has asked it relies on nothing that it
- * holds for longer than `limits.nodeSureMs`, which is over before any other may take it.
+ * A node lives as long as it renews its lease, a time in its row by the clock of the server, or has its lock there. Another node that
+ * sees the lease over and finds the lock free says in one write that the node is gone, and gives its leases back. A node relies on what
+ * it holds for `limits.nodeSureMs` after it began its last renewal, by its own monotonic clock: that is over long before another node may
+ * take over. A node that stood still for longer finds that its row says so, and begins under another name.
  */
 export function createNodes(parts: NodesParts): Nodes {
   const { store, clock, log, id } = parts
   // On SQLite the lock of the data directory leaves no other.
   const isAlone = store.dialect === 'sqlite'
-  const others = new Map<string, Other>()
-  let generation = 0
+  let holder = ''
+  let count = 1
   let isDraining = false
-  /** When it last began to say that it works and was heard. */
-  let sureSince: Moment = { monotonicMs: 0, dayMs: 0 }
-  let lookedAtMs = Number.NEGATIVE_INFINITY
+  /** When it began the last renewal that succeeded. */
+  let sureSince: Moment = { monotonicMs: Number.NEGATIVE_INFINITY, dayMs: 0 }
+  /** When its renewals began to follow each other without a gap. */
+  let steadySinceMs = 0
   let timer: NodeJS.Timeout | undefined
-  let beating: Promise<void> | undefined
+  let turning: Promise<void> | undefined
   let isStopped = false
   let isFailing = false
 
-  const isSure = () => generation > 0 && (isAlone || msSince(clock, sureSince) < limits.nodeSureMs)
+  const isSure = () => holder !== '' && (isAlone || msSince(clock, sureSince) < limits.nodeSureMs)
 
-  /** Who does not see the files of the others would show messages without their bytes. */
+  /** A node that does not see the files of the others would show messages without their bytes. */
   async function requireSameBlobs(db: WriteDb, mine: Pick<NodeRow, 'blobs' | 'bucketOwner'>): Promise<void> {
-    const since = isoAfter(clock.now(), -limits.nodeSeenMs)
     for (const row of await listNodes(db)) {
-      if (row.id === id || row.state !== 'up' || row.beatAt < since) continue
+      if (row.id === id || row.state !== 'up' || row.isLate) continue
       const why = whyApart(parts.blobs, mine, row)
       if (why !== undefined) throw new BlobsFault(why)
     }
@@ -107,129 +101,87 @@ export function createNodes(parts: NodesParts): Nodes {
       blobs: isBucket && !isAlone && (await parts.hasFiles()) ? bothPlaces(parts.blobs) : parts.blobs,
       bucketOwner: isBucket ? sha256Hex(await parts.bucketOwner()) : null,
     }
-    const row = await store.write(async db => {
+    const next = `${id}.${randomBase36(startLength)}`
+    await store.write(async db => {
       if (!isAlone) await requireSameBlobs(db, mine)
-      const before = await findNode(db, id)
-      if (before) await deleteReaders(db, holderOf(id, before.generation))
-      const now = clock.now().toISOString()
-      const next: NodeRow = {
+      await startNode(db, {
         id,
-        generation: Math.max(before?.generation ?? 0, generation) + 1,
+        holder: next,
         name: parts.name,
         version: parts.version,
+        newestStep,
         ...mine,
-        state: 'up',
-        // One that begins anew goes on to drain.
+        // A node that begins again goes on to drain.
         isDraining: isDraining ? 1 : 0,
-        beat: 0,
-        startedAt: now,
-        beatAt: now,
+        startedAt: clock.now().toISOString(),
         settings: JSON.stringify(parts.settings),
-      }
-      await putNode(db, next)
-      return next
+      })
     })
-    generation = row.generation
+    holder = next
+    noteSure(began)
+  }
+
+  function noteSure(began: Moment): void {
+    if (msSince(clock, sureSince) >= limits.nodeSureMs) steadySinceMs = began.monotonicMs
     sureSince = began
   }
 
-  async function beat(): Promise<void> {
+  async function renew(): Promise<void> {
     const began = momentOf(clock)
-    const mine = { id, generation }
-    if (await store.writeUnsynced(db => noteBeat(db, mine, clock.now().toISOString()))) {
-      sureSince = began
-      return
-    }
+    if (await store.writeUnsynced(db => renewNode(db, { id, holder }))) return noteSure(began)
     log.warn(
-      { node: id, generation },
+      { node: id },
       'this node stood still for so long that others took over what it held: it begins anew',
     )
     await begin()
   }
 
-  /** Hears of the others; gives those whose beat has stood still for too long. */
-  async function look(): Promise<NodeRow[]> {
+  async function look(): Promise<void> {
     const rows = await listNodes(store.read)
-    const nowMs = clock.monotonicMs()
-    // Who has not looked for long knows nothing of that time.
-    const isGap = nowMs - lookedAtMs > limits.nodeSureMs
-    lookedAtMs = nowMs
-    const before = new Map(others)
-    others.clear()
-    const still: NodeRow[] = []
-    for (const row of rows) {
-      if (row.id === id) {
-        isDraining = row.isDraining === 1
-        continue
-      }
-      const known = isGap ? undefined : before.get(row.id)
-      const isStill = known?.row.beat === row.beat && known.row.generation === row.generation
-      const sinceMs = isStill ? known.sinceMs : nowMs
-      others.set(row.id, { row, sinceMs })
-      if (row.state === 'up' && nowMs - sinceMs >= limits.nodeGoneMs) still.push(row)
-    }
-    return still
+    const others = rows.filter(row => row.id !== id && row.state === 'up')
+    isDraining = rows.some(row => row.id === id && row.isDraining === 1)
+    count = 1 + others.length
+    // After an outage of the database all leases are over: those that live are given the time to renew theirs.
+    const isSteady = isSure() && clock.monotonicMs() - steadySinceMs >= limits.nodeLeaseMs
+    if (isAlone || !isSteady) return
+    for (const row of others) if (row.isLate) await takeOver(row)
   }
 
-  async function end(row: NodeRow): Promise<void> {
-    const isGone = await store.write(async db => {
-      const hasEnded = await endNode(db, row, 'gone', row.beat)
-      if (hasEnded) await deleteReaders(db, holderOf(row.id, row.generation))
-      return hasEnded
-    })
-    if (!isGone) return
+  async function takeOver(row: NodeRow): Promise<void> {
+    if (!(await store.write(db => endGoneNode(db, row)))) return
     log.warn({ node: row.id, name: row.name }, 'a node is gone: what it held is given back')
-    others.set(row.id, { row: { ...row, state: 'gone' }, sinceMs: clock.monotonicMs() })
+    count--
   }
 
   async function turn(looked: () => Promise<void>): Promise<void> {
     try {
-      if (!isAlone) await beat()
-      const still = await look()
-      if (!isAlone) {
-        for (const row of still) await end(row)
-        await looked()
-      }
+      if (!isAlone) await renew()
+      await look()
+      if (!isAlone) await looked()
       isFailing = false
     } catch (error) {
-      // What the database can not be asked for is told by the writes.
-      if (!isFailing) log.warn({ err: error }, 'this node can not say that it works')
+      // An outage of the database is logged by the writes.
+      if (!isFailing) log.warn({ err: error }, 'this node can not renew its lease')
       isFailing = true
-      lookedAtMs = Number.NEGATIVE_INFINITY
     }
   }
 
   function turnSoon(looked: () => Promise<void>): void {
     timer = setTimeout(() => {
-      beating = turn(looked).finally(() => {
+      turning = turn(looked).finally(() => {
         if (!isStopped) turnSoon(looked)
       })
     }, limits.nodeBeatMs)
     timer.unref()
   }
 
-  function isOver(leasedBy: string): boolean {
-    const at = leasedBy.lastIndexOf('.')
-    // From before there were generations.
-    if (at < 0) return true
-    const [name, its] = [leasedBy.slice(0, at), Number(leasedBy.slice(at + 1))]
-    if (name === id) return its < generation
-    if (isAlone) return true
-    const other = others.get(name)?.row
-    // It has come since the last look.
-    if (other === undefined) return false
-    return its < other.generation || (its === other.generation && other.state !== 'up')
-  }
-
   return {
     id,
     get holder() {
-      return holderOf(id, generation)
+      return holder
     },
-    isOver,
     get count() {
-      const up = [...others.values()].filter(({ row }) => row.state === 'up')
-      return 1 + up.length
+      return count
     },
     get isDraining() {
       return isDraining
@@ -237,7 +189,7 @@ export function createNodes(parts: NodesParts): Nodes {
     get mayLease() {
       return isSure() && !isDraining
     },
-    holds: leasedBy => isSure() && leasedBy === holderOf(id, generation),
+    holds: leasedBy => isSure() && leasedBy === holder,
     async join() {
       await begin()
       await look()
@@ -247,22 +199,17 @@ export function createNodes(parts: NodesParts): Nodes {
     },
     async takeSweep(name) {
       if (isAlone) return async () => {}
-      const mine = holderOf(id, generation)
+      const heldBy = holder
       if (!isSure() || isDraining) return undefined
-      const isMine = await store.write(async db => {
-        const heldBy = await findSweeper(db, name)
-        if (heldBy !== undefined && heldBy !== mine && !isOver(heldBy)) return false
-        await putSweep(db, { name, heldBy: mine })
-        return true
-      })
-      return isMine ? () => store.write(db => endSweep(db, name, mine)) : undefined
+      const isMine = await store.writeHolding(holdsNothing, db => takeSweep(db, { name, heldBy }))
+      return isMine ? () => store.writeHolding(holdsNothing, db => endSweep(db, name, heldBy)) : undefined
     },
     async leave() {
       isStopped = true
       clearTimeout(timer)
-      await beating
+      await turning
       try {
-        await store.write(db => endNode(db, { id, generation }, 'stopped'))
+        await store.write(db => stopNode(db, { id, holder }))
       } catch (error) {
         // The others see that it is gone.
         log.warn({ err: error }, 'this node can not say that it stops')

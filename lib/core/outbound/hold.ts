@@ -55,12 +55,16 @@ export async function holdInstead(
   message: Pick<MessageRow, 'inboxId'>,
 ): Promise<boolean> {
   if (delivery.purpose !== 'send') return false
-  return app.store.write(async db => {
-    if (!(await isSuspended(db, message))) return false
-    await app.queue.holdLeased(db, entry)
-    await noteHeld(app, db, delivery, message)
-    return true
-  })
+  const held = { inboxes: [message.inboxId], messages: [delivery.messageId] }
+  return app.store.writeHolding(
+    () => held,
+    async db => {
+      if (!(await isSuspended(db, message))) return false
+      await app.queue.holdLeased(db, entry)
+      await noteHeld(app, db, delivery, message)
+      return true
+    },
+  )
 }
 
 /** The same for one whose attempt has ended and is to be repeated, in the write that records it; gives whether it is held. */
@@ -97,20 +101,23 @@ async function noteHeld(
  * late as if it were sent now: while it was held nobody could have taken it.
  */
 export async function releaseSome(app: App, inboxId: string): Promise<number> {
-  return app.store.write(async db => {
-    const inbox = await findInbox(db, inboxId)
-    if (!inbox || inbox.suspendedAt !== null) return 0
-    const found = await listPendingOfInbox(db, { inboxId, states: ['held'], after: '' }, limits.sweepRows)
-    const now = app.clock.now()
-    const expiresAt = isoAfter(now, durationMs(app.config.delivery.give_up_after))
-    for (const { id, attempts } of found) {
-      const nextAttemptAt = await app.queue.release(db, id, expiresAt)
-      const state = attempts > 0 ? 'deferred' : 'queued'
-      await updateDelivery(db, id, { state, nextAttemptAt, updatedAt: now.toISOString() })
-    }
-    if (found.length === 0) await updateInbox(db, inboxId, { hasHeld: 0 })
-    return found.length
-  })
+  return app.store.writeHolding(
+    () => ({ inboxes: [inboxId] }),
+    async db => {
+      const inbox = await findInbox(db, inboxId)
+      if (!inbox || inbox.suspendedAt !== null) return 0
+      const found = await listPendingOfInbox(db, { inboxId, states: ['held'], after: '' }, limits.sweepRows)
+      const now = app.clock.now()
+      const expiresAt = isoAfter(now, durationMs(app.config.delivery.give_up_after))
+      for (const { id, attempts } of found) {
+        const nextAttemptAt = await app.queue.release(db, id, expiresAt)
+        const state = attempts > 0 ? 'deferred' : 'queued'
+        await updateDelivery(db, id, { state, nextAttemptAt, updatedAt: now.toISOString() })
+      }
+      if (found.length === 0) await updateInbox(db, inboxId, { hasHeld: 0 })
+      return found.length
+    },
+  )
 }
 
 /** Goes on with what an inbox still holds because the process that resumed it has ended; gives how many. */
@@ -122,6 +129,9 @@ export async function releaseResumed(app: App): Promise<number> {
     if (count > 0) return count
   }
 }
+
+/** Of a write that makes or ends standing holds, or holds a delivery by one: after it ended, none is held by it. */
+const holdsStanding = () => ({ names: ['standing holds'] })
 
 /** What is held with all that comes new, oldest first. */
 export function listHolds(app: Rows): Promise<StandingHoldRow[]> {
@@ -142,7 +152,7 @@ const isOf = (scope: HoldScope) => (row: StandingHoldRow) =>
 export async function standHold(app: App, filter: QueueFilter): Promise<void> {
   const scope = scopeOf(filter)
   if (!scope) return
-  await app.store.write(async db => {
+  await app.store.writeHolding(holdsStanding, async db => {
     const holds = await listStandingHolds(db)
     if (holds.some(isOf(scope))) return
     if (holds.length >= limits.standingHolds)
@@ -162,23 +172,31 @@ export async function liftHold(
       const named = [inboxId, podId, domain][index]
       return named === undefined || named === held
     })
-  await app.store.write(async db => {
+  await app.store.writeHolding(holdsStanding, async db => {
     for (const { id } of (await listStandingHolds(db)).filter(isMeant)) await deleteStandingHold(db, id)
   })
 }
 
 /** Holds a delivery whose turn has come, if a hold is of it still; gives whether it is held. */
-export async function holdAsOperator(app: App, entry: Leased, deliveryId: string): Promise<boolean> {
-  return app.store.write(async db => {
-    if (!(await findDeliveryToCarry(db, deliveryId))?.isHeld) return false
-    await app.queue.holdLeased(db, entry)
-    const updatedAt = app.clock.now().toISOString()
-    await updateDelivery(db, deliveryId, {
-      state: 'held',
-      heldBy: 'operator',
-      nextAttemptAt: null,
-      updatedAt,
-    })
-    return true
-  })
+export async function holdAsOperator(
+  app: App,
+  entry: Leased,
+  { id: deliveryId, messageId }: Pick<DeliveryRow, 'id' | 'messageId'>,
+): Promise<boolean> {
+  const held = { ...holdsStanding(), messages: [messageId] }
+  return app.store.writeHolding(
+    () => held,
+    async db => {
+      if (!(await findDeliveryToCarry(db, deliveryId))?.isHeld) return false
+      await app.queue.holdLeased(db, entry)
+      const updatedAt = app.clock.now().toISOString()
+      await updateDelivery(db, deliveryId, {
+        state: 'held',
+        heldBy: 'operator',
+        nextAttemptAt: null,
+        updatedAt,
+      })
+      return true
+    },
+  )
 }

@@ -6,6 +6,7 @@ import { normaliseMailDomain } from '../../mail/address/address.ts'
 import { attemptsMade } from '../../queue/lease.ts'
 import { findDelivery, findDeliveryToCarry, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdRows } from '../../store/hold-rows.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { findMessage } from '../../store/messages.ts'
 import {
@@ -93,6 +94,8 @@ export async function handle(app: App, hand: Hand, filter: QueueFilter): Promise
     const from: string = after
     const step = await app.store.write(async db => {
       const found = await listQueuedAfter(db, filter, from, limits.sweepRows)
+      // What becomes of the deliveries of a message is decided by all of them.
+      await holdRows(db, { messages: found.map(({ messageId }) => messageId) })
       let count = 0
       for (const one of found) if (await hands[hand](app, db, one)) count++
       const last = found.length < limits.sweepRows ? undefined : found.at(-1)?.id
@@ -145,7 +148,8 @@ async function release(app: App, db: WriteDb, { subjectId }: QueuedDelivery): Pr
  */
 async function cancel(app: App, db: WriteDb, one: QueuedDelivery): Promise<boolean> {
   const delivery = await findDelivery(db, one.subjectId)
-  if (!delivery || one.leasedBy !== null) return false
+  // Held, so that it is not claimed meanwhile.
+  if (!delivery || !(await app.queue.hold(db, delivery.id))) return false
   await app.queue.drop(db, delivery.id)
   const updatedAt = app.clock.now().toISOString()
   await updateDelivery(db, delivery.id, { state: 'cancelled', heldBy: null, nextAttemptAt: null, updatedAt })

@@ -110,8 +110,7 @@ async function sendOnce(
   key: string | undefined,
   comparable: unknown,
 ): Promise<SendResult> {
-  const sendSo = (remembering: Remembering) =>
-    sendNow(app, caller, inbox, sending, { ...remembering, isOrderless: true })
+  const sendSo = (remembering: Remembering) => sendNow(app, caller, inbox, sending, remembering)
   if (key === undefined) return sendSo({ remember: async () => {} })
   return once(app, { caller, inbox, key, request: comparable }, sendSo)
 }
@@ -122,8 +121,6 @@ export interface Remembering {
   remember(db: WriteDb, result: SendResult): Promise<void>
   /** What it decides about, as `Held` has it. */
   readonly names?: readonly string[]
-  /** Whether it is, as `Held` has it. A send in a thread that is there already is not, whatever this says. */
-  readonly isOrderless?: boolean
 }
 
 /**
@@ -210,12 +207,8 @@ async function sendFrom(
     if (sending.expected) requireExpected(sending, await findReply(db, caller, inbox, sending))
     return { sender, thread }
   }
-  const { isOrderless = false } = remembering
   const notIncluded = reply?.derived.notIncluded ?? []
-  return queueMessage(app, caller, { message, notIncluded, ...composed }, permit, {
-    ...remembering,
-    isOrderless: isOrderless && reply === undefined,
-  })
+  return queueMessage(app, caller, { message, notIncluded, ...composed }, permit, remembering)
 }
 
 /** Who sends, counted in the write (`countOutgoing`), and the thread that the message is a reply in. */
@@ -244,7 +237,7 @@ export async function queueMessage(
   caller: Caller,
   { message, raw, signature, notIncluded }: Ready,
   permit: (db: WriteDb) => Promise<Permitted>,
-  { remember, names = [], isOrderless = false }: Remembering,
+  { remember, names = [] }: Remembering,
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
   const rawId = app.ids.next()
@@ -255,8 +248,8 @@ export async function queueMessage(
     if (isGivenUp) throw new Error('its sender was told to try again, and nobody waits for it')
     const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
-    // Its thread, its message and its deliveries are known to nobody yet.
-    if (isOrderless) leaveInserts(db)
+    // Nothing of this write reads the rows of a new thread back.
+    if (thread === undefined) leaveInserts(db)
     await insertRaw(db, { id: rawId, ...kept, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(
       app,
@@ -278,7 +271,7 @@ export async function queueMessage(
     await remember(db, sent)
     return sent
   }
-  const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names, isOrderless }), write)
+  const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names }), write)
   const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
     isGivenUp = true
     if (kept.content === null) await dropFilesOf(app, error, [rawId])

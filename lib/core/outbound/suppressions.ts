@@ -7,6 +7,7 @@ import { normaliseAddress } from '../../mail/address/address.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Suppression, SuppressionCreation, SuppressionReason } from '../../model/suppression.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import * as suppressions from '../../store/suppressions.ts'
 import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow, SuppressionRow } from '../../store/tables.ts'
@@ -17,6 +18,9 @@ function present(row: SuppressionRow): Suppression {
   const podId = row.podId === everyPod ? null : row.podId
   return { ...row, podId, reason: row.reason as SuppressionReason }
 }
+
+/** The name that a write holds which decides whether a recipient is suppressed. */
+export const suppressionOf = (recipient: string) => `suppression ${recipient}`
 
 /** Newest first; with one reason, or all. */
 export async function listSuppressions(
@@ -41,10 +45,13 @@ export async function addSuppression(app: App, request: SuppressionCreation): Pr
     createdAt: now,
     expiresAt: requireExpiry(request.expiresAt ?? null, now),
   }
-  await app.store.write(async db => {
-    await suppressions.deleteSuppression(db, row.recipient)
-    await suppressions.putSuppression(db, row)
-  })
+  await app.store.writeHolding(
+    () => ({ names: [suppressionOf(row.recipient)] }),
+    async db => {
+      await suppressions.deleteSuppression(db, row.recipient)
+      await suppressions.putSuppression(db, row)
+    },
+  )
   return present(row)
 }
 
@@ -58,7 +65,7 @@ export async function listSuppressionsOf(app: Rows, recipient: string): Promise<
 /** For all pods. @throws Problem `invalid_request`, `not_found` */
 export async function removeSuppression(app: App, recipient: string): Promise<void> {
   const address = requireRecipient(recipient)
-  if (!(await app.store.write(db => suppressions.deleteSuppression(db, address)))) {
+  if (!(await app.store.writeHolding(holdsNothing, db => suppressions.deleteSuppression(db, address)))) {
     throw new Problem('not_found', 'This recipient is not suppressed.')
   }
 }
@@ -166,7 +173,9 @@ export async function forgetBounce(db: WriteDb, address: string): Promise<void> 
 /** Deletes some that are over; gives how many. */
 export async function expireSuppressions(app: App): Promise<number> {
   const now = app.clock.now().toISOString()
-  return app.store.write(db => suppressions.deleteExpiredSuppressions(db, now, limits.sweepRows))
+  return app.store.writeHolding(holdsNothing, db =>
+    suppressions.deleteExpiredSuppressions(db, now, limits.sweepRows),
+  )
 }
 
 /** What no schema says of an entry that is to be made. */

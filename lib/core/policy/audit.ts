@@ -6,6 +6,7 @@ import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { PolicyAction, PolicyAuditEntry, PolicyDirection } from '../../model/policy.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { deletePolicyAuditBefore, insertPolicyAudit, listPolicyAudit } from '../../store/policy-audit.ts'
 import type { PolicyAuditRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
@@ -72,5 +73,5 @@ function requireInstant(text: string | undefined, name: string): string | undefi
 /** Deletes some of the entries that are too old; gives how many. */
 export async function expirePolicyAudit(app: App): Promise<number> {
   const before = isoAfter(app.clock.now(), -limits.policyAuditDays * 86_400_000)
-  return app.store.write(db => deletePolicyAuditBefore(db, before, limits.sweepRows))
+  return app.store.writeHolding(holdsNothing, db => deletePolicyAuditBefore(db, before, limits.sweepRows))
 }

@@ -3,6 +3,7 @@ import type { Scope } from '../../base/scope.ts'
 import { baseAddress } from '../../mail/address/address.ts'
 import type { PolicyDirection } from '../../model/policy.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { type FoundPolicy, findPolicy } from '../../store/policy.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -146,7 +147,9 @@ export async function auditingRefusals<Result>(
   return work().catch(async error => {
     if (error instanceof NotPermitted) {
       const scope = { podId: inbox.podId, inboxId: inbox.id }
-      await app.store.write(db => recordRefusal(app, db, scope, 'outbound', error.refusal, caller.keyId))
+      await app.store.writeHolding(holdsNothing, db =>
+        recordRefusal(app, db, scope, 'outbound', error.refusal, caller.keyId),
+      )
     }
     throw error
   })

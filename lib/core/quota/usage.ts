@@ -2,6 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Me, Usage, UsageLimits } from '../../model/usage.ts'
 import { deleteDaysBefore } from '../../store/daily-usage.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { countInScope } from '../../store/inboxes.ts'
 import { findPod } from '../../store/pods.ts'
 import type { InboxRow } from '../../store/tables.ts'
@@ -88,7 +89,7 @@ export async function expireUsage(app: App): Promise<number> {
   const before = isoAfter(app.clock.now(), -limits.usageDays * 86_400_000).slice(0, 10)
   // Only the hour that is under way is asked for.
   const today = isoAfter(app.clock.now(), 0).slice(0, 10)
-  return app.store.write(async db => {
+  return app.store.writeHolding(holdsNothing, async db => {
     let done = await deleteUsageBefore(db, 'recipients', today, limits.sweepRows)
     for (const kind of ['inboxes', 'messages', 'cold', 'feedback']) {
       done += await deleteUsageBefore(db, kind, before, limits.sweepRows)

@@ -3,6 +3,7 @@ import type { WebhookOutcome } from '../../courier/webhook/courier.ts'
 import { webhookSignatureHeaders } from '../../courier/webhook/signature.ts'
 import type { WebhookTest } from '../../model/webhook.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { findEvent } from '../../store/events.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
@@ -93,7 +94,7 @@ async function testWebhook(app: App, subject: EventSubject, signal?: AbortSignal
   const webhook = await findWebhook(app.store.read, inboxId)
   if (!webhook) throw new Problem('no_webhook_url')
   const { read } = app.store
-  const { id } = await app.store.write(async db =>
+  const { id } = await app.store.writeHolding(holdsNothing, async db =>
     writeCall(app, db, 'webhook.test', subject, { inboxId, url: webhook.url }),
   )
   await app.store.placed()
@@ -103,7 +104,7 @@ async function testWebhook(app: App, subject: EventSubject, signal?: AbortSignal
   if (!event) throw new Error('the event that was written is not there')
   const outcome = await callWebhook(app, webhook, event, 1, () => {}, signal)
   const state = outcome.result === 'delivered' ? 'delivered' : 'failed'
-  await app.store.write(db =>
+  await app.store.writeHolding(holdsNothing, db =>
     recordWebhookCall(app, db, delivery, webhook.url, outcome, { state, nextAttemptAt: null }),
   )
   signal?.throwIfAborted()

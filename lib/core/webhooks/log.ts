@@ -59,10 +59,15 @@ export async function countCalls(
  * @throws Problem `not_found`, `no_webhook_url`
  */
 export async function redeliverEvent(app: App, caller: Caller, id: string): Promise<Redelivery> {
-  const deliveryId = await app.store.write(async db => {
-    const event = await getEventRow(db, caller, id)
-    return putAgain(app, db, event.id, event.inboxId)
-  })
+  const { id: eventId } = await getEventRow(app.store.read, caller, id)
+  const held = { names: [callsOf(eventId)] }
+  const deliveryId = await app.store.writeHolding(
+    () => held,
+    async db => {
+      const event = await getEventRow(db, caller, id)
+      return putAgain(app, db, event.id, event.inboxId)
+    },
+  )
   if (deliveryId === undefined) throw new Problem('no_webhook_url')
   return { ok: true, deliveryId }
 }
@@ -81,16 +86,23 @@ export async function redeliverFailed(
   const ids = await listFailedEventIds(read, { after, since, limit: limits.sweepRows })
   const last = ids.at(-1)
   if (last === undefined) return undefined
-  const put = await app.store.write(async db => {
-    let count = 0
-    for (const id of ids) {
-      const event = await findEvent(db, id)
-      if (event && (await putAgain(app, db, event.id, event.inboxId)) !== undefined) count++
-    }
-    return count
-  })
+  const held = { names: ids.map(callsOf) }
+  const put = await app.store.writeHolding(
+    () => held,
+    async db => {
+      let count = 0
+      for (const id of ids) {
+        const event = await findEvent(db, id)
+        if (event && (await putAgain(app, db, event.id, event.inboxId)) !== undefined) count++
+      }
+      return count
+    },
+  )
   return { count: put, last }
 }
+
+/** The name that a write holds which decides about the calls for an event. */
+export const callsOf = (eventId: string) => `calls ${eventId}`
 
 /** Gives the id of the new delivery, or undefined when there is no webhook to tell it to. */
 async function putAgain(

@@ -4,6 +4,7 @@ import type { WebhookOutcome } from '../../courier/webhook/courier.ts'
 import { nextAttemptAfterMs } from '../../queue/backoff.ts'
 import { type Leased, LeaseLost } from '../../queue/lease.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import type { Held } from '../../store/dialect/held.ts'
 import { findEvent } from '../../store/events.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
@@ -16,6 +17,7 @@ import type { App } from '../app/app.ts'
 import { forwardIfUndelivered } from '../forwarding/copy.ts'
 import { callWebhook, recordWebhookCall } from './call.ts'
 import { createLanes, createReadsInOrder, createWebhookStanding } from './lanes.ts'
+import { callsOf } from './log.ts'
 
 /** Tells events to webhooks, as the queue has them due. */
 export interface Webhooks {
@@ -43,7 +45,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
       return { delivery, event: delivery && (await findEvent(db, delivery.eventId)) }
     })
     // The event was older than events are kept.
-    if (!delivery || !event) return end(entry, async () => {})
+    if (!delivery || !event) return end(entry, {}, async () => {})
     const isFirst = delivery.attempts === 0
     const lane = isFirst ? `${event.inboxId} ${entry.destination}` : undefined
     const leave = await lanes.enter({ lane, order: event.id })
@@ -63,25 +65,25 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     const webhook = await findWebhook(app.store.read, delivery.inboxId)
     if (!webhook) {
       const also = (write: WriteDb) => forwardUntold(app, write, event)
-      return cancel(entry, delivery, 'there is no webhook any more', also)
+      return cancel(entry, event, delivery, 'there is no webhook any more', also)
     }
-    if (await isToldOverStream(delivery, event)) return cancel(entry, delivery, 'told over the stream')
+    if (await isToldOverStream(delivery, event)) return cancel(entry, event, delivery, 'told over the stream')
     const outcome = await callWebhook(app, webhook, event, entry.attempts, () => {
       if (!app.nodes.holds(entry.leasedBy)) throw new LeaseLost()
     })
     const isDelivered = outcome.result === 'delivered'
-    if (isStopping && !isDelivered) return giveBack(entry)
+    if (isStopping && !isDelivered) return giveBack(entry, event)
     tellOutage(event, isDelivered, standing.note(entry.destination, isDelivered))
     const waitMs = isDelivered ? undefined : nextWaitMs(delivery.attempts + 1, outcome)
     const state = isDelivered ? 'delivered' : waitMs === undefined ? 'failed' : 'deferred'
     await end(
       entry,
+      heldOf(event),
       async (db, nextAttemptAt) => {
         await recordWebhookCall(app, db, delivery, webhook.url, outcome, { state, nextAttemptAt })
         if (state === 'failed') await forwardUntold(app, db, event)
       },
       waitMs,
-      state !== 'failed',
     )
     const { result, status, error, durationMs: took } = outcome
     const names = { eventId: event.id, webhookDeliveryId: delivery.id, inboxId: event.inboxId }
@@ -115,32 +117,32 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
   /** @param also what else belongs into the write */
   function cancel(
     entry: Leased,
+    event: EventRow,
     delivery: WebhookDeliveryRow,
     error: string,
     also: (db: WriteDb) => Promise<void> = async () => {},
   ): Promise<void> {
     const updatedAt = app.clock.now().toISOString()
     const to = { ...delivery, state: 'cancelled', error, nextAttemptAt: null, updatedAt }
-    return end(entry, async db => {
+    return end(entry, heldOf(event), async db => {
       await updateWebhookDelivery(db, delivery.id, to)
       await also(db)
     })
   }
 
-  function giveBack(entry: Leased): Promise<void> {
-    return end(entry, async () => {}, 0, true)
+  function giveBack(entry: Leased, event: EventRow): Promise<void> {
+    return end(entry, heldOf(event), async () => {}, 0)
   }
 
   /**
    * Ends the lease and writes what belongs to it.
    * @param waitMs after which the entry is due again; undefined: it is over
-   * @param isOwn whether what is written is of this call alone, which its lease holds
    */
   async function end(
     entry: Leased,
+    held: Held,
     write: (db: WriteDb, nextAttemptAt: string | null) => Promise<void>,
     waitMs?: number,
-    isOwn = false,
   ): Promise<void> {
     const work = async (db: WriteDb) => {
       let nextAttemptAt: string | null = null
@@ -149,7 +151,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
       await write(db, nextAttemptAt)
     }
     try {
-      await app.queue.end(work, isOwn ? {} : undefined)
+      await app.queue.end(work, held)
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error
       app.log.warn(
@@ -168,6 +170,12 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     },
   }
 }
+
+/** What decides about the calls for an event is held by its name; a copy may be forwarded from its inbox. */
+const heldOf = ({ id, inboxId }: EventRow): Held => ({
+  names: [callsOf(id)],
+  inboxes: inboxId === null ? [] : [inboxId],
+})
 
 /** Mail that no webhook has taken goes to a person, where its inbox wants that. */
 async function forwardUntold(app: App, db: WriteDb, { type, messageId }: EventRow): Promise<void> {

@@ -29,7 +29,7 @@ export async function together(asked: readonly Promise<unknown>[]): Promise<void
 }
 
 /** What is to be told of several failures: the one by which a transaction was lost, and not what came of that. */
-export function causeAmong(failed: readonly unknown[]): unknown {
+function causeAmong(failed: readonly unknown[]): unknown {
   return (
     failed.find(one => !(one instanceof Error && 'code' in one && one.code === afterFailure)) ?? failed[0]
   )

@@ -1,19 +1,18 @@
 /**
- * What a write holds from its beginning to its commit where others write at the same time (PostgreSQL; on SQLite a write is alone): nobody
- * else who holds it is between the two. Who holds the same in another order waits for nobody, for all of a write is named at once.
+ * What a write locks from its beginning to its commit, if others write at the same time (PostgreSQL; on SQLite a write is alone). Two
+ * writes that hold the same thing come one after the other, and each sees what the one before committed. All of it is locked at once
+ * and in one order, so two writes do not wait for each other.
  */
 export interface Held {
-  /** Ids of inboxes: their rows, so that whatever changes one waits as well. What is in an inbox is changed by who holds it alone. */
+  /** Ids of inboxes. Their rows are locked: a rule that counts what is in an inbox holds the inbox. */
   readonly inboxes?: readonly string[]
-  /** Ids of messages that were there before, in the same way. */
+  /** Ids of messages that exist already. Their rows are locked. */
   readonly messages?: readonly string[]
-  /** What has no row yet, by names that all who decide about it give it. */
+  /** Names of what has no row yet, or has several. All writes that decide about it use the same name. */
   readonly names?: readonly string[]
-  /**
-   * Each statement of it is right whichever statements of others of this kind, or of who holds its inboxes in order, come before it: it only adds to what they
-   * have, and what it decides by it has of the statement that adds. Its statements and theirs travel together.
-   */
-  readonly isOrderless?: boolean
-  /** Whether who asked does it in parts where some of it can not be held now: what is free need not wait for what is not. */
+  /** Whether the caller splits the write if a part of it stays locked: what is free need not wait for the rest. */
   readonly isDivisible?: boolean
 }
+
+/** For a write that is decided by constraints and by conditions of single statements. */
+export const holdsNothing = (): Held => ({})

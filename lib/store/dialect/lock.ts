@@ -14,6 +14,9 @@ import Database from 'better-sqlite3'
 /** Who looks whether the lock is taken holds it up for so short a time that it is waited for. */
 const waitMs = 200
 
+/** The first half of the lock of each node on a server; the other half is made of its name. */
+export const nodeClass = 0x6e6f6465
+
 /** Another daemon works on this data directory. */
 export class DataDirectoryBusy extends Error {
   override readonly name = 'DataDirectoryBusy'

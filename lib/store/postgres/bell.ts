@@ -2,9 +2,7 @@ import type pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import { addNotices, type Notices, type Topic, topics } from '../dialect/notices.ts'
-import type { Hold } from './reached.ts'
-import { connectTo, createServers } from './servers.ts'
-import { judgeSame } from './timeline.ts'
+import { connectAlone } from './session.ts'
 
 /** Tells other processes on the same database what was committed in this one, and this one what they committed. */
 export interface Bell {
@@ -33,13 +31,11 @@ interface Said {
  * `limits.queuePollMs`).
  * @param say sends each of the payloads to everybody who listens on the channel
  * @param tell what others committed
- * @param hold when that is lost, nothing more may come over the connection, and nobody say so
  */
 export function createBell(
   url: string,
   say: (channel: string, payloads: readonly string[]) => Promise<void>,
   tell: (notices: Notices) => void,
-  hold?: Hold,
 ): Bell {
   const by = randomBase36(12)
   let pending: Notices = new Map()
@@ -66,8 +62,7 @@ export function createBell(
       if (pending.size === 0) return
       ringing ??= ringAll()
     },
-    hear: () =>
-      hearAgain(url, hold, said => said.by !== by && tell(new Map([[said.topic, new Set(said.about)]]))),
+    hear: () => hearAgain(url, said => said.by !== by && tell(new Map([[said.topic, new Set(said.about)]]))),
     async stop() {
       end()
       await ringing
@@ -85,7 +80,7 @@ function payloadsOf(by: string, notices: Notices): string[] {
   return payloads
 }
 
-function hearAgain(url: string, hold: Hold | undefined, heard: (said: Said) => void): () => Promise<void> {
+function hearAgain(url: string, heard: (said: Said) => void): () => Promise<void> {
   let isStopped = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -99,9 +94,7 @@ function hearAgain(url: string, hold: Hold | undefined, heard: (said: Said) => v
       timer = setTimeout(begin, limits.bellAgainMs).unref()
     }
     try {
-      const held = await hold?.server()
-      const servers = held ? createServers(held.url, judgeSame(held.timeline)) : createServers(url)
-      ;({ client: mine } = await connectTo(servers, { application_name: 'mailboxd bell' }))
+      mine = await connectAlone(url, 'mailboxd bell')
       client = mine
       mine.on('error', again)
       mine.on('end', again)
@@ -119,13 +112,6 @@ function hearAgain(url: string, hold: Hold | undefined, heard: (said: Said) => v
     connecting = connect()
   }
 
-  hold?.onLost(() => {
-    const before = client
-    if (!before || isStopped) return
-    client = undefined
-    void before.end().catch(() => {})
-    begin()
-  })
   begin()
   return async () => {
     isStopped = true

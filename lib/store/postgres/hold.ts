@@ -1,210 +1,250 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, type Moment, momentOf, msSince, stepSince } from '../../base/clock.ts'
-import type { HeldServer } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
-import { lockNode, type NodeLock } from './lock.ts'
-import type { Hold, Reaching } from './reached.ts'
-import { createServers, findNewerTimeline } from './servers.ts'
-import { OwnSessions } from './take-name.ts'
-import { keepNewestTimeline, OldPrimary } from './timeline.ts'
+import { DataDirectoryBusy, nodeClass } from '../dialect/lock.ts'
+import { hasCode, isOutage } from './outage.ts'
+import type { Hold, Reaching } from './pool.ts'
+import { connectAlone } from './session.ts'
+import { askTime, requireSameTime } from './state.ts'
+
+/** The number of a lock that all programs know by the letters of a name. */
+const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toString('hex').slice(0, 12), 16)
+/** Nodes share it; a program that must have the database alone holds it against them. */
+const databaseNumber = numberOf('mailbox')
+/** A node that starts holds it until it has done what is done once: the schema, the key, the first rows. */
+const startNumber = numberOf('starts')
+
+/** What sessions with locks are called in pg_stat_activity, before the name of their node. */
+const lockName = 'mailboxd lock'
 
 export interface NodeHold extends Hold {
-  /** Resolves when it can not be had again: whoever has it now, or what became of the database, leaves no room for this node. */
+  /** Resolves if it cannot be had again: another process has it, or the database is another one now. */
   readonly failed: Promise<Error>
-  /** As it is now. */
-  readonly held: HeldServer
-  /** Calls `listener` with what it is from each change on; gives the function that ends it. */
-  onChange(listener: (held: HeldServer) => void): () => void
-  /** This one has started. */
+  /** This node has started, so others may. */
   letOthersStart(): Promise<void>
   release(): Promise<void>
 }
 
-/** How a store reaches its server: who judges the server, who is told that it can't be asked, and what must be held meanwhile. */
-export type StoreOutage = Pick<Reaching, 'judge' | 'failed'> & { readonly hold?: NodeHold }
+/** How a store reaches its server, and what a daemon holds there. */
+export type StoreOutage = Pick<Reaching, 'failed'> & { readonly hold?: NodeHold }
 
 export interface HoldParts {
   /** As of `openStore`. */
   readonly url: string
-  /** The file of `keepNewestTimeline`. */
-  readonly timelinePath: string
   /** `nodeName`. */
   readonly node: string
-  /** As of `lockNode`. */
-  readonly newestStep: number
   readonly clock: Clock
   /**
-   * Asked before it is relied on again: what became of the database while others could have it.
+   * Asked before a lock that was lost is relied on again: others may have changed the database.
    * @throws what keeps this process from working on it
    */
   requireSame(url: string): Promise<void>
-  /** As of `lockNode`. */
-  warn(sentence: string): void
 }
 
 /**
- * Holds the lock of a node from now on until it is released. The connection with it is asked every `limits.nodeBeatMs` whether it is there,
- * and what its clock shows; when it is not there or shows another time than ours, the lock is taken again, on whichever of the servers takes
- * writes by then, as soon as the clocks agree.
+ * Takes a database for one process alone: no daemon runs on it meanwhile, and none starts.
+ * @param url as of `openStore`
+ * @returns lets daemons start again
+ * @throws DataDirectoryBusy if a daemon runs on it, StorageUnreachable
+ */
+export async function lockServer(url: string): Promise<() => Promise<void>> {
+  const session = await openSession(url, lockName, 0)
+  const busy = 'a mailboxd runs on this database; stop all of them first'
+  await session.take('select pg_advisory_lock($1)', [databaseNumber], new DataDirectoryBusy(busy))
+  return session.release
+}
+
+/**
+ * Holds the locks of a node until it is released: one that says that it lives, by its name, and one that nobody has the database
+ * alone. The server ends the session of a process that stands still for `limits.nodeSureMs`, or whose machine is gone, and the locks
+ * with it. If the session is lost, or the clocks differ, the locks are taken again.
  * @throws DataDirectoryBusy, StorageUnreachable
  */
-export async function holdNode({
-  url,
-  timelinePath,
-  node,
-  newestStep,
-  clock,
-  requireSame,
-  warn,
-}: HoldParts): Promise<NodeHold> {
-  const newest = await keepNewestTimeline(timelinePath, warn)
-  const servers = createServers(url, newest.judge)
+export async function holdNode(parts: HoldParts): Promise<NodeHold> {
+  const { url, clock, requireSame } = parts
   const stopping = new AbortController()
   const failed = Promise.withResolvers<Error>()
-  const listeners = new Set<(error: StorageUnreachable) => void>()
-  const followers = new Set<(held: HeldServer) => void>()
-  const parts = { node, newestStep, clock, own: new OwnSessions(), warn }
-  let lock = await lockNode(servers, { ...parts, isStarting: true })
-  if (await isOld(lock)) {
-    await lock.release()
-    lock = await lockNode(servers, { ...parts, isStarting: true })
-  }
-  await newest.remember(lock.held.timeline)
+  const listeners: ((error: StorageUnreachable) => void)[] = []
+  let session = await takeLocks(parts, 'starting')
   let outage: StorageUnreachable | undefined
-  /** When it was last asked for and was there. */
+  /** When the session was last asked and answered. */
   let sureSince: Moment = momentOf(clock)
   let asking: Promise<void> | undefined
 
-  const held = (): HeldServer => (outage ? outage.lost : lock.held)
-
-  function tellFollowers(): void {
-    for (const follower of followers) follower(held())
-  }
-
   const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
 
-  const isInDoubt = () =>
-    msSince(clock, sureSince) >= limits.nodeSureMs ||
-    Math.abs(stepSince(clock, sureSince)) > limits.nodeClockMs
-
-  /** Asks whether the connection is there, once for all who want to know. */
+  /** Asks the session once for all who want to know. */
   function ask(): Promise<void> {
-    asking ??= askNow(lock).finally(() => {
+    asking ??= askNow(session).finally(() => {
       asking = undefined
     })
     return asking
   }
 
-  async function askNow(asked: NodeLock): Promise<void> {
+  async function askNow(asked: Session): Promise<void> {
     const began = momentOf(clock)
     try {
-      await asked.requireThere()
+      await asked.requireTime(clock)
       sureSince = began
     } catch (error) {
       lose(asked, error as Error)
     }
   }
 
-  /** Whether another of the servers has taken over from the one that it is on, and is to be asked now. */
-  async function isOld({ held }: NodeLock): Promise<boolean> {
-    const newer = await findNewerTimeline(servers, held)
-    await newest.remember(newer)
-    if (newer) servers.failed(held.url)
-    return newer !== undefined
-  }
-
-  function lose(which: NodeLock, error: Error): void {
-    if (which !== lock || outage || stopping.signal.aborted) return
+  function lose(which: Session, error: Error): void {
+    if (which !== session || outage || stopping.signal.aborted) return
     outage = error instanceof StorageUnreachable ? error : new StorageUnreachable(error)
     void which.release()
     for (const listener of listeners) listener(outage)
-    tellFollowers()
     void takeAgain()
   }
 
   async function takeAgain(): Promise<void> {
     while (!stopping.signal.aborted) {
-      let next: NodeLock | undefined
+      let next: Session | undefined
       try {
-        next = await lockNode(servers, { ...parts, isStarting: false })
-        await requireSame(next.held.url)
+        next = await takeLocks(parts, 'working')
+        await requireSame(url)
         await next.letOthersStart()
-        await newest.remember(next.held.timeline)
         if (stopping.signal.aborted) return next.release()
         sureSince = momentOf(clock)
         outage = undefined
-        lock = next
-        tellFollowers()
+        session = next
         return follow(next)
       } catch (error) {
         void next?.release()
         if (!(error instanceof StorageUnreachable)) return failed.resolve(error as Error)
-        tellNow(error)
+        outage = error
       }
       await rest(limits.postgresAgainMs)
     }
   }
 
-  /** What keeps it away now may be another thing than what it was lost by. */
-  function tellNow(error: StorageUnreachable): void {
-    if (error.message === outage?.message) return
-    outage = error
-    // It does not heal by itself, and was no reason yet when the outage was told.
-    if (error.cause instanceof OldPrimary) warn(error.message)
-    tellFollowers()
-  }
-
-  function follow(followed: NodeLock): void {
+  function follow(followed: Session): void {
     void followed.lost.then(error => lose(followed, error))
   }
 
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
       await rest(limits.nodeBeatMs)
-      if (!outage) await ask()
+      if (!outage && !stopping.signal.aborted) await ask()
     }
   }
 
-  async function watchOthers(): Promise<void> {
-    while (servers.all.length > 1 && !stopping.signal.aborted) {
-      await rest(limits.nodeOthersMs)
-      const asked = lock
-      if (outage || stopping.signal.aborted || !(await isOld(asked))) continue
-      lose(asked, new Error('another of its servers has been promoted, and is asked from now on'))
-    }
-  }
+  const isSet = () => Math.abs(stepSince(clock, sureSince)) > limits.nodeClockMs
 
-  follow(lock)
+  follow(session)
   void watch()
-  void watchOthers()
   return {
     failed: failed.promise,
-    async server() {
-      // A machine that was suspended may have lost it, and not have heard of that; a clock that was set is asked about at once.
-      if (!outage && isInDoubt()) await ask()
+    async requireHeld() {
+      // A process that stood still may have lost it, and not know; a clock that was set is compared first.
+      if (!outage && (isSet() || msSince(clock, sureSince) >= limits.nodeSureMs)) await ask()
       if (outage) throw outage
-      return lock.held
     },
     requireSteady() {
-      const step = stepSince(clock, sureSince)
-      if (Math.abs(step) > limits.nodeClockMs) throw new StorageUnreachable(new ClockApart(-step))
+      if (outage) throw outage
+      if (isSet()) throw new StorageUnreachable(new ClockApart(-stepSince(clock, sureSince)))
     },
-    get held() {
-      return held()
-    },
-    onChange(listener) {
-      followers.add(listener)
-      return () => followers.delete(listener)
-    },
-    onLost(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    letOthersStart: () => lock.letOthersStart(),
+    onLost: listener => void listeners.push(listener),
+    letOthersStart: () => session.letOthersStart(),
     async release() {
       stopping.abort()
-      await lock.release()
+      await session.release()
+    },
+  }
+}
+
+/** @param state others wait for a node that starts; one that works and lost its locks goes on beside others like it */
+async function takeLocks({ url, node, clock }: HoldParts, state: 'starting' | 'working') {
+  const session = await openSession(url, `${lockName} ${node}`, limits.nodeSureMs)
+  await session.requireTime(clock)
+  await session.take(
+    'select pg_advisory_lock_shared($1)',
+    [databaseNumber],
+    new DataDirectoryBusy(
+      'another process has this database for itself: an older mailboxd, or mailboxctl at its maintenance',
+    ),
+  )
+  await session.take(
+    'select pg_advisory_lock($1, hashtext($2))',
+    [nodeClass, node],
+    new DataDirectoryBusy(
+      `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy. (If that mailboxd is this one, and its machine has just failed, the server forgets it within ${limits.nodeSureMs / 1000} seconds: start it again)`,
+    ),
+  )
+  const isStarting = state === 'starting'
+  const why = 'another mailboxd is starting on this database, and may be bringing it up to date'
+  await session.take(
+    `select pg_advisory_lock${isStarting ? '' : '_shared'}($1)`,
+    [startNumber],
+    isStarting
+      ? new DataDirectoryBusy(`${why}; start this one when it is through`)
+      : new StorageUnreachable(new Error(why)),
+  )
+  const unlock = `select pg_advisory_unlock${isStarting ? '' : '_shared'}($1)`
+  return { ...session, letOthersStart: async () => void (await session.query(unlock, [startNumber])) }
+}
+
+type Session = Awaited<ReturnType<typeof takeLocks>>
+
+/**
+ * @param name of the session in pg_stat_activity
+ * @param idleMs after how long without a question the server ends it; 0: never
+ */
+async function openSession(url: string, name: string, idleMs: number) {
+  const client = await connectAlone(url, name, {
+    lock_timeout: String(limits.postgresLockMs),
+    statement_timeout: '0',
+    idle_session_timeout: String(idleMs),
+  })
+  const lost = new Promise<Error>(resolve => {
+    client.on('error', resolve)
+    client.once('end', () => resolve(new Error('the server of the database ended the connection')))
+  })
+  async function query(text: string, values: readonly unknown[]) {
+    // pg has a bound for one query, which its types do not know: longer than a lock is waited for.
+    const bounded = { query_timeout: limits.postgresLockMs + limits.postgresConnectMs }
+    try {
+      return await client.query({ text, values: [...values], ...bounded })
+    } catch (error) {
+      void client.end().catch(() => {})
+      throw isOutage(error) ? new StorageUnreachable(error) : error
+    }
+  }
+  return {
+    lost,
+    query,
+    /** @param busy what is thrown if another session holds it */
+    async take(text: string, values: readonly unknown[], busy: Error) {
+      try {
+        await query(text, values)
+      } catch (error) {
+        throw hasCode(error, '55P03') ? busy : error
+      }
+    },
+    /** @throws StorageUnreachable if the server does not answer for `limits.nodeSureMs`, or its clock is not ours */
+    async requireTime(clock: Clock) {
+      const late = Promise.withResolvers<never>()
+      const timer = setTimeout(() => {
+        // An answer that came while this process stood still is read before it is judged.
+        setImmediate(() => late.reject(new Error('the server of the database does not answer')))
+      }, limits.nodeSureMs)
+      try {
+        const askedMs = clock.monotonicMs()
+        const { rows } = await Promise.race([query(askTime, []), late.promise])
+        requireSameTime(clock, askedMs, Number(rows[0].clockMs))
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    async release() {
+      // A server that is not reached does not say goodbye.
+      await Promise.race([
+        client.end().catch(() => {}),
+        pause(limits.postgresGoodbyeMs, undefined, { ref: false }),
+      ])
     },
   }
 }

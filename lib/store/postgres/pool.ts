@@ -1,15 +1,44 @@
 import { sql } from 'kysely'
 import pg from 'pg'
+import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
-import type { Db, WriteDb } from '../dialect/dialect.ts'
-import type { Notices } from '../dialect/notices.ts'
-import { alone } from '../transactions/alone.ts'
-import { type Client, type Connection, handleOver, takeConnection } from '../transactions/connection.ts'
-import { createSerialWrites, type Written } from '../transactions/serial.ts'
-import type { Turn } from '../transactions/turn.ts'
-import { askTogether } from './questions.ts'
-import { type Reaching, reachedOver } from './reached.ts'
-import { statementTimeout } from './servers.ts'
+import { StorageContended, type StorageUnreachable } from '../../base/storage-fault.ts'
+import type { Db } from '../dialect/dialect.ts'
+import { type Connection, handleOver, isOfOldPlan, type Send } from './connection.ts'
+import { hasCode, isOutage, outageOf, Unreplicated } from './outage.ts'
+import { beginSession, cutOff, streamOf, withPlainMode } from './session.ts'
+import { createWrites, type Writes } from './write.ts'
+
+/** What a daemon must hold on the server while it asks anything there. */
+export interface Hold {
+  /** @throws StorageUnreachable while it is not held */
+  requireHeld(): Promise<void>
+  /**
+   * Asked before each statement, because one that has begun also dates what it writes.
+   * @throws StorageUnreachable while it is known not to be held, or if the clock of this machine was set since it agreed with the server's
+   */
+  requireSteady(): void
+  /** Calls `listener` each time that it is lost. */
+  onLost(listener: (error: StorageUnreachable) => void): void
+}
+
+/** How a server is reached. */
+export interface Reaching {
+  readonly hold?: Hold
+  /** Called with each failure that is an outage. */
+  readonly failed?: (error: StorageUnreachable) => void
+}
+
+export interface PostgresPool extends Writes {
+  readonly db: Db
+  /** Takes a connection for a transaction. @throws StorageUnreachable */
+  take(): Promise<Connection>
+  /** Does `work` in a transaction that only reads. */
+  reading<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /** Sends each payload to everybody who listens on the channel. */
+  notify(channel: string, payloads: readonly string[]): Promise<void>
+  close(): Promise<void>
+}
 
 // count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
 const types = {
@@ -19,104 +48,160 @@ const types = {
       : pg.types.getTypeParser(oid, format),
 }
 
-/** How many of so many connections those who write together take at the most: of the smallest pool one is left for who reads. */
-export const writersOf = (connections: number) =>
-  Math.min(limits.postgresWriters, Math.max(1, connections >> 1))
+/**
+ * The function of the server that warns of a commit which no standby is known to have, because somebody ended its wait
+ * (pg_cancel_backend). The warning is in the language of the server's messages, and its code means nothing.
+ */
+const waitsForStandby = 'SyncRepWaitForLSN'
+/** invalid_sql_statement_name: there is no statement of this name. */
+const noPlan = '26000'
 
-export interface PostgresPool {
-  readonly db: Db
-  /** Takes a connection for a transaction or several; what is sent over it is sent at once. */
-  take(): Promise<Connection>
-  /** Does `work` in a serializable transaction, again and again where it meets another. */
-  write<T>(work: (db: WriteDb) => Promise<T>, written: Written): Promise<T>
-  /** As `write`, for what one process at a time does: gives undefined where another is at it. What is told by it nobody waits for. */
-  writeInTurn<T>(work: (db: WriteDb) => Promise<T>, writeLeft: Written['writeLeft']): Promise<T | undefined>
-  /** Does `turn` where no other process is at one; gives undefined where one is. */
-  alone<Found, Made>(
-    turn: Turn<Found, Made>,
-    committed: (notices: Notices) => void,
-  ): Promise<Made | undefined>
-  /** Has `work` read what is committed by now, and nothing after it, for as long as it takes. */
-  snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
-  /** Sends each payload to everybody who listens on the channel. */
-  notify(channel: string, payloads: readonly string[]): Promise<void>
-  close(): Promise<void>
+/** What stays with a connection of the pool. */
+interface Own {
+  readonly connection: Omit<Connection, 'release'>
+  isBroken: boolean
 }
 
-/** The advisory lock of who writes in turn. */
-const turnLock = 0x7475726e
-
 /**
- * Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable.
- * @param outage as of `reachedOver`
+ * Opens a pool of at most so many connections to `url` (postgres://…). A connection that met an outage is given up, because its state
+ * is unknown.
  * @param queryMs how long an answer may take; 0: as long as it takes
  */
 export function openPostgres(
   url: string,
   connections: number,
-  outage: Pick<Reaching, 'hold' | 'judge' | 'failed'> = {},
+  { hold, failed = () => {} }: Reaching = {},
   queryMs: number = limits.postgresQueryMs,
 ): PostgresPool {
-  const pool = reachedOver({
-    url,
-    ...outage,
-    options: {
-      max: connections,
-      types,
-      application_name: 'mailboxd',
-      // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
-      query_timeout: queryMs,
-      // Ended by the server as well, which goes on with what a client gives up; whatever others have set for this role.
-      statement_timeout: statementTimeout(queryMs),
-      // Ended by the server, so that it is known that nothing was done: what a client gives up goes on there, and is committed when the lock goes.
-      // Writes wait for a moment alone (../transactions).
-      lock_timeout: limits.postgresLockWaitMs,
-      // A process that stands still in a transaction keeps others waiting for so long at the most.
-      idle_in_transaction_session_timeout: limits.postgresIdleMs,
+  const settings = {
+    // An error level of the role would hide the warning about a missing standby.
+    client_min_messages: 'warning',
+    // The server ends what takes too long, so that it is known that nothing was done.
+    statement_timeout: String(queryMs),
+    lock_timeout: String(limits.postgresLockWaitMs),
+    // A process that stands still in a transaction makes others wait for so long at most.
+    idle_in_transaction_session_timeout: String(limits.postgresIdleMs),
+  }
+  const open = new Set<pg.Client>()
+  const unreplicated = new WeakSet<pg.ClientBase>()
+  const owns = new WeakMap<pg.ClientBase, Own>()
+  const pool = new pg.Pool({
+    connectionString: withPlainMode(url),
+    max: connections,
+    types,
+    application_name: 'mailboxd',
+    // A connection that brings no answer is given up, so that nobody waits for a machine that is gone.
+    query_timeout: queryMs,
+    connectionTimeoutMillis: limits.postgresConnectMs,
+    keepAlive: true,
+    // A statement that needs no answer of the one before is sent directly behind it.
+    pipeline: true,
+    async onConnect(client) {
+      open.add(client as pg.Client)
+      client.once('end', () => open.delete(client as pg.Client))
+      client.on('notice', ({ routine }) => {
+        if (routine === waitsForStandby) unreplicated.add(client)
+      })
+      await beginSession(client, settings)
     },
   })
-  const connect = pool.connect as unknown as () => Promise<Client>
-  const ask = askTogether(connect)
-  const db = handleOver(pool, ask)
-  const take = () => takeConnection(connect)
-  const writeSerially = createSerialWrites({
-    take,
-    connections: Math.max(1, connections - limits.postgresLeftConnections),
+  // A connection that the server closed is no fault: whoever asks over it gets the error, and the pool opens another.
+  pool.on('error', () => {})
+  pool.on('connect', client => void client.on('error', () => {}))
+  hold?.onLost(() => {
+    // No answer over these is waited for: the machine may be gone.
+    for (const client of open) cutOff(client)
   })
+
+  function toOutage(error: unknown): never {
+    const outage = outageOf(error)
+    failed(outage)
+    throw outage
+  }
+
+  async function take(): Promise<Connection> {
+    let client: pg.PoolClient
+    try {
+      await hold?.requireHeld()
+      client = await pool.connect()
+    } catch (error) {
+      return toOutage(error)
+    }
+    const own = owns.get(client) ?? ownOf(client)
+    owns.set(client, own)
+    const { connection } = own
+    return { ...connection, release: () => client.release(own.isBroken) }
+  }
+
+  function ownOf(client: pg.PoolClient): Own {
+    const stream = streamOf(client)
+    let isGathering = false
+    /** Statements of one event-loop turn are sent as one packet. */
+    const gather = () => {
+      if (isGathering) return
+      isGathering = true
+      stream.cork()
+      process.nextTick(() => {
+        isGathering = false
+        stream.uncork()
+      })
+    }
+    /** The last failure of each named statement. */
+    const failures = new Map<string, unknown>()
+    const send: Send = async (text, values = [], name) => {
+      try {
+        hold?.requireSteady()
+        gather()
+        const answer = await client.query({ text, values: [...values], ...(name !== undefined && { name }) })
+        if (unreplicated.has(client)) throw new Unreplicated()
+        return answer
+      } catch (met) {
+        // If a statement fails before the server planned it, those sent behind it under its name have no plan: they fail for the same reason.
+        const error = (hasCode(met, noPlan) && name !== undefined && failures.get(name)) || met
+        if (name !== undefined) failures.set(name, error)
+        if (!isOutage(error)) throw StorageContended.of(error)
+        own.isBroken = true
+        return toOutage(error)
+      }
+    }
+    // Kysely releases what it took; `take` releases the connection.
+    const once = { query: send as never, release() {} }
+    const db = handleOver({ connect: async () => once, end: async () => {} } as never, send)
+    const own: Own = { connection: { db, send }, isBroken: false }
+    return own
+  }
+
+  const ask: Send = async (text, values, name) => {
+    const { send, release } = await take()
+    try {
+      return await send(text, values, name)
+    } catch (error) {
+      if (isOfOldPlan(error)) return await send(text, values)
+      throw error
+    } finally {
+      release()
+    }
+  }
+  const connect = async () => {
+    const { send, release } = await take()
+    return { query: send as never, release }
+  }
+  const db = handleOver({ connect, end: async () => {} } as never, ask)
   return {
     db,
     take,
+    ...createWrites(take, Math.max(1, connections - limits.postgresLeftConnections)),
+    reading: work => db.transaction().setAccessMode('read only').execute(work),
     async notify(channel, payloads) {
       await sql`select pg_notify(${channel}, "said") from unnest(${payloads}::text[]) as "all"("said")`.execute(
         db,
       )
     },
-    close: () => db.destroy(),
-    snapshot: work =>
-      db
-        .transaction()
-        .setIsolationLevel('repeatable read')
-        .setAccessMode('read only')
-        .execute(async transaction => {
-          await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction)
-          return work(transaction)
-        }),
-    async alone(turn, committed) {
-      const connection = await take()
-      const done = await alone(connection, turn).finally(() => connection.release())
-      if (done) committed(done.notices)
-      return done?.made
+    async close() {
+      // A server that hangs does not keep a process from ending.
+      await inTime(pool.end(), limits.postgresGoodbyeMs, () => {
+        for (const client of open) cutOff(client)
+      })
     },
-    write: writeSerially,
-    writeInTurn: (work, writeLeft) =>
-      writeSerially(
-        async db => {
-          // Of the transaction, so that none that is over keeps others out, however its connection goes on.
-          const { rows } = await sql<{ isHeld: boolean }>`
-            select pg_try_advisory_xact_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(db)
-          return rows[0]!.isHeld ? work(db) : undefined
-        },
-        { writeLeft, committed() {} },
-      ),
   }
 }

@@ -141,3 +141,44 @@ export async function findServerState(db: Db, clock: Clock): Promise<ServerState
   const ahead = aheadMs(clock, askedMs, clockMs)
   return { ...state, ...(await findEncoding(db)), aheadMs: ahead }
 }
+
+/** A standby that follows the server, or another program that reads its log. */
+export interface Follower {
+  /** Null: this user may not see it. */
+  readonly name: string | null
+  readonly isSynchronous: boolean
+  /** Bytes of the log that it has not flushed yet. */
+  readonly behindBytes: number
+}
+
+export interface Replication {
+  /** Whom commits wait for, as the server is set; empty: nobody. */
+  readonly synchronousNames: string
+  /** What a commit of ours waits for. */
+  readonly synchronousCommit: string
+  readonly standbys: readonly Follower[]
+}
+
+/** Returns what follows the server. */
+export async function findReplication(db: Db): Promise<Replication> {
+  const { rows: settings } = await sql<Omit<Replication, 'standbys'>>`select
+    current_setting('synchronous_standby_names') as "synchronousNames",
+    current_setting('synchronous_commit') as "synchronousCommit"`.execute(db)
+  const { rows: standbys } = await sql<Follower>`select
+    case when "state" is null then null else "application_name" end as "name",
+    coalesce("sync_state" in ('sync', 'quorum'), false) as "isSynchronous",
+    coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), "flush_lsn"), 0)::bigint as "behindBytes"
+    from pg_stat_replication where "state" is distinct from 'backup' order by "application_name"`.execute(db)
+  return { ...settings[0]!, standbys }
+}
+
+/** Returns how many connections the server lets this user have to this database. */
+export async function findRoom(db: Db): Promise<number> {
+  const { rows } = await sql<{ room: number }>`select least(
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+        - coalesce(current_setting('reserved_connections', true), '0')::int,
+      (select nullif("datconnlimit", -1) from pg_database where "datname" = current_database()),
+      (select nullif("rolconnlimit", -1) from pg_roles where "rolname" = current_user)
+    ) as "room"`.execute(db)
+  return rows[0]!.room
+}

@@ -46,7 +46,7 @@ t.test('a reader that holds the log back is told once, at its begin and at its e
 t.test('a disk that is full is told to who asks for the health as to who sends', async t => {
   const { app } = await startApi(t)
   const full = Object.assign(new Error('no space'), { code: 'SQLITE_FULL' })
-  const store = { ...app.store, write: () => Promise.reject(full) }
+  const store = { ...app.store, writeHolding: () => Promise.reject(full) }
   await t.rejects(requireHealth(Object.create(app, { store: { value: store } })), {
     code: 'unavailable',
     message: nearlyFull,
@@ -67,7 +67,7 @@ t.test('who asks for the health is told in time that a server does not answer', 
     writes++
     return new Promise(() => {})
   }
-  const store = { ...app.store, dialect: 'postgres', write }
+  const store = { ...app.store, dialect: 'postgres', writeHolding: write }
   const unreached: typeof app = Object.create(app, { store: { value: store } })
   const told = {
     code: 'unavailable',
@@ -91,7 +91,7 @@ t.test(
       writes++
       return disk.promise
     }
-    const store = { ...app.store, write, settled: () => held }
+    const store = { ...app.store, writeHolding: write, settled: () => held }
     const hung: typeof app = Object.create(app, {
       store: { value: store },
       log: { value: log },

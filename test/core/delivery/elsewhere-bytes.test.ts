@@ -6,11 +6,11 @@ import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { findFile, openRaw } from '../../../lib/core/mailbox/raws.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
-import { putNode } from '../../../lib/store/nodes.ts'
 import { claim } from '../../support/claim.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
+import { nodeRow, putNodeRow } from '../../support/rows.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
 t.test(
@@ -23,21 +23,8 @@ t.test(
     await inbox('bea')
     const now = new Date().toISOString()
     await app.store.write(db =>
-      putNode(db, {
-        id: 'other',
-        generation: 1,
-        name: 'other',
-        version: '0',
-        blobs: 'disk',
-        bucketOwner: null,
-        // It has stopped, and may come back.
-        state: 'stopped',
-        isDraining: 0,
-        beat: 1,
-        startedAt: now,
-        beatAt: now,
-        settings: null,
-      }),
+      // It has stopped, and may come back.
+      putNodeRow(db, nodeRow('other', { state: 'stopped' })),
     )
     t.equal(
       await findFile(app, { id: app.ids.next(), sizeBytes: 9, sha256: '' }),

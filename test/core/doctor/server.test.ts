@@ -9,7 +9,7 @@ import { freePort } from '../../support/ports.ts'
 const skip = without('postgres')
 
 const codesOf = async (url: string, clock = systemClock) =>
-  (await checkServer(url, clock, '/nonexistent')).map(({ level, code, paste }) => [level, code, paste])
+  (await checkServer(url, clock)).map(({ level, code, paste }) => [level, code, paste])
 
 async function ask(url: string, ...statements: string[]): Promise<void> {
   // Also where the database has sessions end what takes a millisecond.
@@ -84,7 +84,7 @@ t.test('a PostgreSQL server that can not be asked', async t => {
 t.test('one that answers, and lets nobody in, says itself what mends it', { skip }, async t => {
   const url = await newPostgresDatabase()
   for (const wrong of [`${url}_other`, url.replace('postgres@', 'nobody@')]) {
-    const found = await checkServer(wrong, systemClock, '/nonexistent')
+    const found = await checkServer(wrong, systemClock)
     t.match(found, [{ level: 'error', code: 'database_unreachable', paste: null }], wrong)
     t.match(found[0]!.message, /does not exist/, wrong)
   }

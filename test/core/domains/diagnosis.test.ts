@@ -10,11 +10,11 @@ import { diagnoseDomain } from '../../../lib/core/domains/diagnosis.ts'
 import { createDomain, getDomainByName } from '../../../lib/core/domains/domains.ts'
 import { dmarcRecord, zoneFile } from '../../../lib/mail/domain/records.ts'
 import type { Domain } from '../../../lib/model/domain.ts'
-import { putNode } from '../../../lib/store/nodes.ts'
 import { startApi } from '../../support/api-app.ts'
 import { writeCertificateFor } from '../../support/certificate.ts'
 import { startKnot } from '../../support/knot.ts'
 import { without } from '../../support/peers.ts'
+import { nodeRow, putNodeRow } from '../../support/rows.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 /** Nobody else listens there; port 53 is where name servers are asked, and 443 where policies are. */
@@ -266,22 +266,7 @@ t.test('each fault is found, and nothing else', { skip: without('knot', 'keymgr'
     'mta-sts.sts-other.example',
     'mta-sts.sts-no-policy.example',
   ])
-  await app.store.write(db =>
-    putNode(db, {
-      id: 'another',
-      name: 'mx2',
-      generation: 1,
-      version: '0.1.0',
-      blobs: 'disk',
-      bucketOwner: null,
-      state: 'up',
-      isDraining: 0,
-      beat: 0,
-      startedAt: app.clock.now().toISOString(),
-      beatAt: app.clock.now().toISOString(),
-      settings: '{}',
-    }),
-  )
+  await app.store.write(db => putNodeRow(db, nodeRow('another')))
   const all: Readonly<Record<string, Case>> = {
     ...cases,
     sound: { zone: sts(address), signed: 'joined', found: [] },

@@ -6,7 +6,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import type { Subscription } from '../../../lib/core/app/stream.ts'
 import { createEventReader } from '../../../lib/core/events/reader.ts'
 import type { EventWindow } from '../../../lib/core/events/window.ts'
-import { takeConnection } from '../../../lib/store/transactions/connection.ts'
+import { handleOver } from '../../../lib/store/postgres/connection.ts'
 import { takesAll } from '../../support/event-sink.ts'
 
 const of = (more: Partial<Subscription> = {}): Subscription => ({
@@ -19,16 +19,15 @@ const of = (more: Partial<Subscription> = {}): Subscription => ({
 /** A reader whose window begins behind what it asks the table for, in which there is nothing; what it asked for is in `asked`. */
 async function readEmptyTable(subscriptions: readonly Subscription[], more: readonly Subscription[] = []) {
   const asked: (readonly unknown[])[] = []
-  const { db } = await takeConnection(async () => ({
-    async query(_text, values = []) {
-      asked.push(values)
-      // While it is read.
-      for (const one of more) reader.add(one)
-      if (asked.length > 9) reader.stop()
-      return { command: 'SELECT', rowCount: 0, rows: [] }
-    },
-    release() {},
-  }))
+  const query = async (_text: string, values: readonly unknown[] = []) => {
+    asked.push(values)
+    // While it is read.
+    for (const one of more) reader.add(one)
+    if (asked.length > 9) reader.stop()
+    return { command: 'SELECT', rowCount: 0, rows: [] }
+  }
+  const connect = async () => ({ query, release() {} })
+  const db = handleOver({ connect } as never, query)
   const { reader, run } = createEventReader(
     { store: { read: db } } as unknown as App,
     operator,

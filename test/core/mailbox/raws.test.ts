@@ -26,10 +26,10 @@ import {
   tendStrays,
 } from '../../../lib/core/mailbox/raws.ts'
 import { readStatus } from '../../../lib/core/status.ts'
-import { putNode } from '../../../lib/store/nodes.ts'
 import { insertRaw } from '../../../lib/store/raws.ts'
 import type { NodeRow } from '../../../lib/store/tables.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
+import { nodeRow, putNodeRow } from '../../support/rows.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
@@ -174,13 +174,7 @@ t.test('bytes that are not here are gone, unless another node may have them', as
   await blobs.keep({ id: there, sizeBytes: 1, sha256: '' }, blobs.spoolPath(there))
   const fileOf = (id: string) => ({ id, sizeBytes: 1, sha256: '' })
   const put = (id: string, state: NodeRow['state']) =>
-    store.write(db =>
-      putNode(db, {
-        ...{ id, name: id, generation: 1, version: '1', blobs: 'disk', bucketOwner: null, state },
-        ...{ isDraining: 0, beat: 0, startedAt: clock.now().toISOString(), settings: '{}' },
-        beatAt: clock.now().toISOString(),
-      }),
-    )
+    store.write(db => putNodeRow(db, nodeRow(id, { state })))
   const createdAt = clock.now().toISOString()
   await store.write(db => insertRaw(db, { id: gone, sizeBytes: 1, sha256: '', content: null, createdAt }))
   for (const app of [door.app, onServer]) {

@@ -8,6 +8,7 @@ import { holdSome, releaseResumed } from '../../../lib/core/outbound/hold.ts'
 import { listQueue } from '../../../lib/core/outbound/operators-hand.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { createQueue } from '../../../lib/queue/queue.ts'
+import type { Held } from '../../../lib/store/dialect/held.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { appOn } from '../../support/app-on.ts'
 import { carryAll } from '../../support/carry-all.ts'
@@ -159,17 +160,20 @@ onEveryDatabase('many are held and released in bounded steps', async (t, store) 
       .executeTakeFirstOrThrow()
     return Number(held)
   }
+  type Work = Parameters<typeof store.write>[0]
+  const noting = async <T>(write: () => Promise<T>) => {
+    const before = await count()
+    const result = await write()
+    changed.push(Math.abs((await count()) - before))
+    return result
+  }
   const app: typeof plain = Object.create(plain, {
     queue: { value: queue },
     store: {
       value: {
         ...store,
-        async write(work: Parameters<typeof store.write>[0]) {
-          const before = await count()
-          const result = await store.write(work)
-          changed.push(Math.abs((await count()) - before))
-          return result
-        },
+        write: (work: Work) => noting(() => store.write(work)),
+        writeHolding: (held: () => Held, work: Work) => noting(() => store.writeHolding(held, work)),
       },
     },
   })

@@ -1,11 +1,11 @@
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Contained, childrenOf, startContained } from '../test/support/contained.ts'
-import { getPeer } from '../test/support/peers.ts'
-import { freePort } from '../test/support/ports.ts'
-import { runProgram } from '../test/support/program.ts'
-import { until } from '../test/support/until.ts'
+import { type Contained, childrenOf, startContained } from './contained.ts'
+import { getPeer } from './peers.ts'
+import { freePort } from './ports.ts'
+import { runProgram } from './program.ts'
+import { until } from './until.ts'
 
 /** Seconds, as Patroni has them. */
 export const patroniTimes = { ttl: 15, loop_wait: 1, retry_timeout: 5 }
@@ -13,6 +13,8 @@ export const patroniTimes = { ttl: 15, loop_wait: 1, retry_timeout: 5 }
 /** One PostgreSQL and the Patroni that leads it, as on a machine of their own. */
 export interface PatroniMember {
   readonly name: string
+  /** Where its Patroni answers which role it has, for a proxy's checks. */
+  readonly rest: string
   /** A database of it by its name. */
   url(database: string): string
   readonly host: string
@@ -45,7 +47,6 @@ export interface PatroniCluster {
 
 /** Who they run as: PostgreSQL refuses root. */
 const nobody = 65534
-const programs = { etcd: '/usr/bin/etcd', patroni: '/usr/bin/patroni', patronictl: '/usr/bin/patronictl' }
 const host = '127.0.0.1'
 const readyMs = 120_000
 
@@ -58,12 +59,6 @@ interface Told {
  * each has a namespace of processes of its own, in which it can be killed or stopped as a machine.
  */
 export async function startPatroni(count: number): Promise<PatroniCluster> {
-  for (const path of Object.values(programs))
-    if (!existsSync(path))
-      throw new Error(
-        `${path} is missing: apt-get install -y --no-install-recommends patroni etcd-server etcd-client`,
-      )
-  if (process.getuid?.() !== 0) throw new Error('it needs root')
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-patroni-'))
   chownSync(dir, nobody, nobody)
   const [etcdPort, etcdPeerPort] = [await freePort(host), await freePort(host)]
@@ -81,14 +76,14 @@ export async function startPatroni(count: number): Promise<PatroniCluster> {
       'enable-v2': 'true',
     }
     etcd = contained(join(dir, 'etcd.log'), [
-      programs.etcd,
+      getPeer('etcd'),
       ...Object.entries(given).map(([name, value]) => `--${name}=${value}`),
     ])
     const isReady = async () => (await fetch(`${clients}/health`).catch(() => undefined))?.ok
     await until('etcd', isReady, readyMs)
   }
   await startEtcd()
-  const members: (PatroniMember & { readonly rest: string; readonly config: string })[] = []
+  const members: (PatroniMember & { readonly config: string })[] = []
   for (let n = 0; n < count; n++) {
     members.push(await newMember(dir, `member${n + 1}`, etcdPort))
     members[n]!.start()
@@ -125,7 +120,7 @@ export async function startPatroni(count: number): Promise<PatroniCluster> {
     async switchover({ name }) {
       const { config } = members[0]!
       const args = ['-c', config, 'switchover', '--leader', name, '--force']
-      const { code, stdout, stderr } = await runProgram(programs.patronictl, args)
+      const { code, stdout, stderr } = await runProgram(`${getPeer('patroni')}ctl`, args)
       if (code !== 0) throw new Error(`patronictl ended with ${code}: ${stdout}${stderr}`)
       return stdout
     },
@@ -225,7 +220,7 @@ async function newMember(dir: string, name: string, etcdPort: number) {
     url: (database: string) => `postgres://postgres@${host}:${port}/${database}`,
     log: () => readFileSync(log, 'utf8'),
     start() {
-      machine = contained(log, [programs.patroni, config])
+      machine = contained(log, [getPeer('patroni'), config])
     },
     kill: async () => machine?.stop(),
     freeze: () => freeze(processes),

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { openPostgres } from '../../../lib/store/postgres/pool.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
@@ -114,26 +115,36 @@ t.test(
   },
 )
 
-t.test(
-  'a standby among the servers is passed over, and one alone is told as that',
-  { skip: without('postgres') },
-  async t => {
-    const { primary, standby } = await startReplicated()
-    t.teardown(() => Promise.all([primary.stop(), standby.stop()]))
-    const [first, second] = [standby, primary].map(({ url }) => new URL(url).host)
-    const pool = openPostgres(`postgres://postgres@${first},${second}/postgres`, 1)
-    t.teardown(pool.close)
-    const { send, release } = await pool.take()
-    t.match(await send('select pg_is_in_recovery() as "isStandby"'), { rows: [{ isStandby: false }] })
-    release()
-    const alone = openPostgres(standby.url, 1)
-    t.teardown(alone.close)
-    await t.rejects(alone.take(), {
-      name: 'StorageUnreachable',
-      message: /it is a standby of another server/,
-    })
-  },
-)
+t.test('a standby is refused', { skip: without('postgres') }, async t => {
+  const { primary, standby } = await startReplicated()
+  t.teardown(() => Promise.all([primary.stop(), standby.stop()]))
+  const pool = openPostgres(standby.url, 1)
+  t.teardown(pool.close)
+  await t.rejects(pool.take(), {
+    name: 'StorageUnreachable',
+    message: /it is a standby of another server.*an endpoint that leads to the primary/,
+  })
+})
+
+t.test('a session has our bounds, whatever the role says', { skip: without('postgres') }, async t => {
+  const url = await newPostgresDatabase()
+  const admin = new pg.Client({ connectionString: url })
+  await admin.connect()
+  t.teardown(() => admin.end())
+  await admin.query('alter role all set lock_timeout = 1')
+  await admin.query('alter role all set idle_in_transaction_session_timeout = 1')
+  const pool = openPostgres(url, 1, {}, 5_000)
+  t.teardown(pool.close)
+  const { send, release } = await pool.take()
+  const names = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout']
+  const { rows } = await send('select setting from pg_settings where name = any($1) order by name', [names])
+  release()
+  t.strictSame(
+    rows.map(({ setting }) => Number(setting)),
+    [limits.postgresIdleMs, limits.postgresLockWaitMs, 5_000],
+  )
+  await admin.query('alter role all reset all')
+})
 
 t.test('what the server warns of besides is no outage', { skip: without('postgres') }, async t => {
   const pool = openPostgres(await newPostgresDatabase(), 1, { failed: one => t.fail(one.message) })
