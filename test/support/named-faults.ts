@@ -106,7 +106,7 @@ export const namedFaults: readonly NamedFault[] = [
     "if (command === '') throw",
   ),
   ofWrite('a write that its caller splits waits for a lock', ' || !isWhole', ''),
-  ofWrite('what a write holds is not locked', 'return lockHeld(send, asked)', 'return lockHeld(send, {})'),
+  ofWrite('what a write holds is not locked', '[lockHeld(send, held), ', '[lockHeld(send, {}), '),
   {
     what: 'a node that lives is taken for gone',
     file: 'lib/store/nodes.ts',

@@ -99,7 +99,9 @@ export async function overtake(
   const free = Promise.withResolvers<void>()
   const holding = second.store.writeHolding(
     () => ({ inboxes: [inboxId] }),
-    async () => {
+    async db => {
+      // Answered when the lock is there.
+      await sql`select 1`.execute(db)
       held.resolve()
       await free.promise
     },

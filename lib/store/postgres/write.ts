@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { limits } from '../../base/limits.ts'
-import type { WriteDb } from '../dialect/dialect.ts'
-import type { Held } from '../dialect/held.ts'
+import { together, type WriteDb } from '../dialect/dialect.ts'
+import { type Held, holdsNothing } from '../dialect/held.ts'
 import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import { type Connection, isOfOldPlan, type Send } from './connection.ts'
@@ -46,13 +47,13 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
   const waiting: (() => void)[] = []
   let free = most
 
-  async function writeOnce<T>(lock: Lock, work: Work<T>, written: Written): Promise<T> {
+  async function writeOnce<T>(held: () => Held, work: Work<T>, written: Written): Promise<T> {
     if (free > 0) free--
     else await new Promise<void>(resolve => waiting.push(resolve))
     try {
       const connection = await take()
       try {
-        return await transact(connection, lock, work, written)
+        return await transact(connection, held(), work, written)
       } finally {
         connection.release()
       }
@@ -67,13 +68,13 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
     async write(held, work, written) {
       for (let tried = 0; ; tried++) {
         let isWhole = true
-        const lock: Lock = send => {
-          const asked = held()
-          isWhole = !asked.isDivisible
-          return lockHeld(send, asked)
+        const asked = () => {
+          const now = held()
+          isWhole = !now.isDivisible
+          return now
         }
         try {
-          return await writeOnce(lock, work, written)
+          return await writeOnce(asked, work, written)
         } catch (error) {
           const isMet = isOfOldPlan(error) || metOthers.some(code => hasCode(error, code))
           if (!isMet || !isWhole || tried === retries) throw error
@@ -84,30 +85,23 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
     },
     writeAlone: (lock, work, written) =>
       writeOnce(
-        async send => {
-          const { rows } = await send('select pg_try_advisory_xact_lock($1) as "isOurs"', [lock])
-          if (!rows[0]!.isOurs) throw new Taken()
+        holdsNothing,
+        async db => {
+          const { rows } = await sql<{ isOurs: boolean }>`
+            select pg_try_advisory_xact_lock(${lock}) as "isOurs"`.execute(db)
+          return rows[0]!.isOurs ? work(db) : undefined
         },
-        work,
         written,
-      ).catch(error => {
-        if (error instanceof Taken) return undefined
-        throw error
-      }),
+      ),
   }
 }
 
-/** Another transaction has the lock. */
-class Taken extends Error {}
-
-/** Sends what locks what a write holds. */
-type Lock = (send: Send) => Promise<unknown>
 type Work<T> = (db: WriteDb) => Promise<T>
 
-/** Does work in a transaction; if it throws, nothing of it is done. */
+/** Does work in a transaction, behind what locks what it holds; if it throws, nothing of it is done. */
 async function transact<T>(
   { db, send }: Connection,
-  lock: Lock,
+  held: Held,
   work: Work<T>,
   { writeLeft, committed }: Written,
 ): Promise<T> {
@@ -119,8 +113,10 @@ async function transact<T>(
   try {
     // If it fails, the next statement that is waited for fails as well.
     send('begin isolation level read committed').catch(() => {})
-    await lock(send)
-    value = await work(db)
+    // They travel together: the server comes to the work when it has the locks.
+    const working = [lockHeld(send, held), (async () => work(db))()] as const
+    await together(working)
+    value = await working[1]
     await writeLeft(db, left)
     const { command } = await send('commit')
     // The server undid it instead: a statement had failed whose error the work did not pass on.

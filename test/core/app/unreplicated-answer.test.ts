@@ -22,6 +22,8 @@ t.test(
     const waitFor = async (standby: string) => {
       await admin.query(`alter system set synchronous_standby_names = '${standby}'`)
       await admin.query('select pg_reload_conf()')
+      const asked = async () => (await admin.query('show synchronous_standby_names')).rows[0]
+      await until('it to be set', async () => (await asked()).synchronous_standby_names === standby)
     }
     const waiting = async (what: string) =>
       (await admin.query(`select ${what} from pg_stat_activity where "wait_event" = 'SyncRep'`)).rows.length >
