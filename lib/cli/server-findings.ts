@@ -67,11 +67,8 @@ export function databaseFindings({ database }: Config): Finding[] {
   const server = place.slice(place.lastIndexOf('@') + 1).split('/')[0] ?? ''
   const asked = new URLSearchParams(query)
   // Without a host it is a socket, and so is what begins with a slash, which stands in a URL as %2F.
-  const hosts = (asked.get('host') ?? server)
-    .split(',')
-    .map(one => one.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
-  const host = hosts.find(one => !isHere(one))
-  if (host === undefined) return []
+  const host = (asked.get('host') ?? server).replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  if (isHere(host)) return []
   const mode = asked.get('sslmode')
   const proof = proofOf(asked)
   const paste = `database = "${withVerifyFull(database)}"`
