@@ -1,4 +1,4 @@
-import { limits } from './base/limits.ts'
+import { dnsTimeoutMs } from './base/dns.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'
@@ -15,6 +15,18 @@ import { sourceOf } from './courier/smtp/routes.ts'
 import type { Leased } from './queue/lease.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import type { Scheduler, SchedulerOptions } from './queue/scheduler.ts'
+
+/** Scheduled drafts that are composed at the same time. */
+const draftsAtOnce = 2
+/**
+ * How many events are taken from the queue for each call that may be under way: most of them wait for an earlier event of
+ * their inbox.
+ */
+const webhookTurns = 4
+/** How many attempts at once a destination gets of which nothing is known (Postfix begins with as many). */
+export const paceFirst = 5
+/** How long attempts may take when the daemon stops. */
+const stopCarriedMs = 6_000
 
 interface CourierParts {
   readonly providers: Providers
@@ -48,7 +60,7 @@ function createCourier(app: App, { providers, random, ownPorts }: CourierParts) 
   return createSmtpCourier({
     providers,
     dns,
-    secureDns: server === undefined ? undefined : createSecureDns({ server, timeoutMs: limits.dnsTimeoutMs }),
+    secureDns: server === undefined ? undefined : createSecureDns({ server, timeoutMs: dnsTimeoutMs }),
     stsPolicies: createKeptStsPolicies(app, dns, guard),
     guard,
     clock,
@@ -106,7 +118,7 @@ function createRunners(app: Networked, providers: Providers, webhooks: Webhooks)
     return createRunner({ queue, kind, scheduler, perform: entry => perform(entry, scheduler), log })
   }
   const { concurrency, concurrency_per_destination: mostEach } = config.delivery
-  const ofOthers = { concurrency: mostEach, perMinute: 0, first: limits.paceFirst }
+  const ofOthers = { concurrency: mostEach, perMinute: 0, first: paceFirst }
   return [
     make(
       { kind: 'delivery', concurrency, allowanceOf: name => providers.named(name) ?? ofOthers },
@@ -115,8 +127,8 @@ function createRunners(app: Networked, providers: Providers, webhooks: Webhooks)
     make(
       {
         kind: 'draft',
-        concurrency: limits.draftsAtOnce,
-        slow: limits.draftsAtOnce,
+        concurrency: draftsAtOnce,
+        slow: draftsAtOnce,
         allowanceOf: () => ({ concurrency: 1, perMinute: 0 }),
       },
       entry => sendScheduledDraft(app, entry),
@@ -124,7 +136,7 @@ function createRunners(app: Networked, providers: Providers, webhooks: Webhooks)
     make(
       {
         kind: 'webhook',
-        concurrency: config.webhook.concurrency * limits.webhookTurns,
+        concurrency: config.webhook.concurrency * webhookTurns,
         allowanceOf: url => ({ concurrency: webhooks.concurrencyOf(url), perMinute: 0 }),
       },
       webhooks.tell,
@@ -135,7 +147,7 @@ function createRunners(app: Networked, providers: Providers, webhooks: Webhooks)
 /** Claims nothing more, and breaks off what has not come to its end in its share of the time to stop. */
 async function endRunners(runners: readonly Runner[], breakOff: () => Promise<void>): Promise<void> {
   const drained = Promise.all(runners.map(one => one.stop()))
-  await Promise.race([drained, new Promise(resolve => setTimeout(resolve, limits.stopCarriedMs).unref())])
+  await Promise.race([drained, new Promise(resolve => setTimeout(resolve, stopCarriedMs).unref())])
   await breakOff()
   await drained
 }

@@ -1,7 +1,6 @@
 import type { Clock } from './base/clock.ts'
 import { startIdleHeap } from './base/idle-heap.ts'
 import type { Ids } from './base/ids.ts'
-import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
 import type { LogStyle } from './base/log-style.ts'
 import { noMeter } from './base/meter.ts'
@@ -22,6 +21,11 @@ import { createDoors, openHttp, openMetrics, openSmtp } from './doors.ts'
 import { startClockWatch } from './queue/clock-watch.ts'
 import type { PassedSockets } from './systemd.ts'
 import { startUpkeep } from './upkeep.ts'
+
+/** How often is looked whether nothing is done, so that what was needed for work is given back. */
+const idleHeapLookMs = 10_000
+/** After so many such looks it is done again: threads that a burst had started have ended, and what is done each hour has left something. */
+const idleHeapAgainLooks = 6
 
 export interface DaemonParts {
   readonly config: Config
@@ -170,7 +174,7 @@ async function noteReady(
 
 /** Has the heap shrink while nothing is done, and sweeps at their times. */
 function startUpkeeping(app: App, closing: Closing): void {
-  const heap = startIdleHeap({ lookMs: limits.idleHeapLookMs, againLooks: limits.idleHeapAgainLooks })
+  const heap = startIdleHeap({ lookMs: idleHeapLookMs, againLooks: idleHeapAgainLooks })
   closing.push(() => heap.stop())
   const upkeep = startUpkeep(app)
   closing.push(() => upkeep.stop())

@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
 import type { LogStyle } from './base/log-style.ts'
 import { tellPortHolder } from './base/port-holder.ts'
+import { smtpThreadsMax } from './base/thread-entry.ts'
 import { durationMs } from './config/duration.ts'
 import { type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
 import type { Config } from './config/load.ts'
@@ -16,6 +16,17 @@ import type { Metrics } from './metrics/registry.ts'
 import { createSmtpDoor, type SmtpDoor } from './smtpd/server.ts'
 import type { PassedSockets } from './systemd.ts'
 import type { Certificates } from './tls/certificates.ts'
+
+/** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
+const smtpIdlePeerMs = 300_000
+/** Messages of an SMTP session (421 above it). */
+export const smtpMessages = 1_000
+/** How long one of them may stand still before it is ended; one small message takes milliseconds. */
+const smtpThreadStillMs = 10_000
+/** Sessions that each of them has before another one starts: it costs 20 MB and a fifth of a second of a processor. */
+const smtpThreadSessions = 4
+/** After so long without a connection the threads of SMTP sessions end. */
+const smtpThreadIdleMs = 120_000
 
 interface Doors {
   readonly smtp: SmtpDoor
@@ -37,14 +48,14 @@ export function createDoors(app: Networked, { certificates, metrics, logStyle }:
   const smtp = createSmtpDoor(app, {
     throttles,
     certificates: certificates.current,
-    idleTimeoutMs: limits.smtpIdlePeerMs,
+    idleTimeoutMs: smtpIdlePeerMs,
     sessionTimeoutMs: durationMs(settings.session_timeout),
     dataTimeoutMs: durationMs(settings.data_timeout),
-    maxMessages: limits.smtpMessages,
-    threads: settings.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
-    threadSessions: limits.smtpThreadSessions,
-    threadTimeoutMs: limits.smtpThreadStillMs,
-    threadIdleMs: limits.smtpThreadIdleMs,
+    maxMessages: smtpMessages,
+    threads: settings.threads || Math.min(availableParallelism(), smtpThreadsMax),
+    threadSessions: smtpThreadSessions,
+    threadTimeoutMs: smtpThreadStillMs,
+    threadIdleMs: smtpThreadIdleMs,
     logStyle,
   })
   certificates.onChange(smtp.reload)

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { BackupFault } from './base/backup-fault.ts'
 import { BlobsFault } from './base/blobs-fault.ts'
-import { systemClock } from './base/clock.ts'
+import { nodeClockMs, systemClock } from './base/clock.ts'
 import { forbiddenOf, tellForbidden } from './base/forbidden.ts'
 import { createIds } from './base/ids.ts'
-import { limits } from './base/limits.ts'
+import { stopPeersMs } from './base/in-time.ts'
 import { createLog, type Log } from './base/log.ts'
 import { faultText, jsonStyle, logStyle } from './base/log-style.ts'
 import { SchemaFault, UnreleasedSchema } from './base/schema-fault.ts'
@@ -29,6 +29,11 @@ import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
 import { type ServiceManager, serviceManagerOf } from './systemd.ts'
 import { CertificateFault } from './tls/pair.ts'
+
+/** How long those may take to be told no who wait for a disk that has failed. */
+const diskFailedMs = 1_000
+/** What a process may take to stop, before it is stopped (SIGTERM). */
+const stopMs = 10_000
 
 /** Runs mailboxd as this process: arguments, configuration, signals, exit code. Resolves when it has stopped. */
 export async function serve(
@@ -74,7 +79,7 @@ export async function serve(
     log,
     logStyle: style,
     clock: systemClock,
-    ids: createIds(systemClock, config.database === undefined ? undefined : limits.nodeClockMs),
+    ids: createIds(systemClock, config.database === undefined ? undefined : nodeClockMs),
     random: Math.random,
     chosenBy: (setting: string) => (isLocal ? chosenOption(given, setting) : setting),
     sockets: manager.sockets,
@@ -147,7 +152,7 @@ async function run(
   if (failure) return giveUp(failure, parts.log)
   try {
     // One that answers has answered by now, and what was asked of it leaves no file.
-    await Promise.race([looked, pause(limits.stopPeersMs, undefined, { ref: false })])
+    await Promise.race([looked, pause(stopPeersMs, undefined, { ref: false })])
     await daemon.stop()
     return 0
   } catch (error) {
@@ -168,7 +173,7 @@ async function giveUp(failure: Error, log: Log): Promise<number> {
       : 'what keeps others from the database was lost and can not be had again; exiting, to ask for it at the next start',
   )
   // Who waits is told no meanwhile.
-  await new Promise(resolve => setTimeout(resolve, limits.diskFailedMs))
+  await new Promise(resolve => setTimeout(resolve, diskFailedMs))
   return 1
 }
 
@@ -256,7 +261,7 @@ function hearSignals(log: Log): { toStop: Promise<void>; outOfTime: Promise<numb
     setTimeout(() => {
       log.warn('stopping took too long; exiting')
       outOfTime.resolve(0)
-    }, limits.stopMs - 500).unref()
+    }, stopMs - 500).unref()
   }
   process.on('SIGTERM', hear)
   process.on('SIGINT', hear)

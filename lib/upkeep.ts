@@ -1,6 +1,6 @@
 import type { ScheduledTask } from 'node-cron'
 import { isoAfter } from './base/clock.ts'
-import { limits } from './base/limits.ts'
+import { idempotencyHours } from './base/problem.ts'
 import { DatabaseDamaged } from './base/storage-fault.ts'
 import { durationMs } from './config/duration.ts'
 import { purgeDeletedInboxes } from './core/account/purge.ts'
@@ -25,7 +25,17 @@ import { deleteEventsBefore } from './store/events.ts'
 import { deleteIdempotencyBefore } from './store/idempotency.ts'
 import { deleteNodesBefore } from './store/nodes.ts'
 import { deleteStsPoliciesBefore } from './store/sts-policies.ts'
+import { sweepRows } from './store/sweeps.ts'
 import { deleteTlsResultsBefore } from './store/tls-results.ts'
+
+/** How long a node that ended is remembered. */
+const nodeKeptMs = 7 * 86_400_000
+/** For how long after a start no timed sweep begins; the shortest is done each minute. */
+const upkeepAfterMs = 10_000
+/** Days that TLS results are kept. */
+const tlsResultDays = 30
+/** How long the health of a destination is kept that was not tried again. */
+const destinationKeptMs = 7 * 86_400_000
 
 interface Sweep {
   readonly name: string
@@ -33,7 +43,7 @@ interface Sweep {
   readonly schedule: string
   /** Whether it is about what this node has for itself: then each does its own, and else one node at a time for all. */
   readonly isOwn?: true
-  /** Does at most `limits.sweepRows` at once and gives how many it did. */
+  /** Does at most `sweepRows` at once and gives how many it did. */
   readonly run: (app: App, isStopping: () => boolean) => Promise<number>
 }
 
@@ -53,7 +63,7 @@ export const sweeps: readonly Sweep[] = [
     schedule: '*/10 * * * *',
     run: app =>
       app.store.writeHolding(holdsNothing, db =>
-        deleteIdempotencyBefore(db, ago(app, limits.idempotencyHours * 3_600_000), limits.sweepRows),
+        deleteIdempotencyBefore(db, ago(app, idempotencyHours * 3_600_000), sweepRows),
       ),
   },
   {
@@ -61,7 +71,7 @@ export const sweeps: readonly Sweep[] = [
     schedule: '17 * * * *',
     run: app =>
       app.store.writeHolding(holdsNothing, db =>
-        deleteEventsBefore(db, ago(app, durationMs(app.config.events.keep_for)), limits.sweepRows),
+        deleteEventsBefore(db, ago(app, durationMs(app.config.events.keep_for)), sweepRows),
       ),
   },
   {
@@ -92,14 +102,14 @@ export const sweeps: readonly Sweep[] = [
     schedule: '7 * * * *',
     run: app =>
       app.store.writeHolding(holdsNothing, db =>
-        deleteDestinationsBefore(db, ago(app, limits.destinationKeptMs), limits.sweepRows),
+        deleteDestinationsBefore(db, ago(app, destinationKeptMs), sweepRows),
       ),
   },
   {
     name: 'MTA-STS policies that are over',
     schedule: '57 * * * *',
     run: app =>
-      app.store.writeHolding(holdsNothing, db => deleteStsPoliciesBefore(db, ago(app, 0), limits.sweepRows)),
+      app.store.writeHolding(holdsNothing, db => deleteStsPoliciesBefore(db, ago(app, 0), sweepRows)),
   },
   { name: 'days of TLS that are to be reported', schedule: '23 * * * *', run: sendTlsReports },
   {
@@ -107,11 +117,7 @@ export const sweeps: readonly Sweep[] = [
     schedule: '47 4 * * *',
     run: app =>
       app.store.writeHolding(holdsNothing, db =>
-        deleteTlsResultsBefore(
-          db,
-          ago(app, limits.tlsResultDays * 86_400_000).slice(0, 10),
-          limits.sweepRows,
-        ),
+        deleteTlsResultsBefore(db, ago(app, tlsResultDays * 86_400_000).slice(0, 10), sweepRows),
       ),
   },
   { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
@@ -135,9 +141,7 @@ export const sweeps: readonly Sweep[] = [
     name: 'nodes that ended a week ago',
     schedule: '7 3 * * *',
     run: app =>
-      app.store.writeHolding(holdsNothing, db =>
-        deleteNodesBefore(db, ago(app, limits.nodeKeptMs), limits.sweepRows),
-      ),
+      app.store.writeHolding(holdsNothing, db => deleteNodesBefore(db, ago(app, nodeKeptMs), sweepRows)),
   },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
@@ -166,7 +170,7 @@ export async function sweep(app: App, one: Sweep, isStopping = () => false): Pro
 }
 
 /**
- * Starts the sweeps `limits.upkeepAfterMs` from now; `stop` waits for those under way. What reads their schedule takes a tenth of a second to load
+ * Starts the sweeps `upkeepAfterMs` from now; `stop` waits for those under way. What reads their schedule takes a tenth of a second to load
  * and to begin, and who has just started has its first connections and requests to answer.
  */
 export function startUpkeep(app: App): { stop(): Promise<void> } {
@@ -179,7 +183,7 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
       underWay.add(work)
       return work
     })
-  }, limits.upkeepAfterMs).unref()
+  }, upkeepAfterMs).unref()
   return {
     async stop() {
       isStopping = true

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
+import { attachmentsBytes } from '../base/problem.ts'
 import { openDraftAttachment } from '../core/drafts/attachments.ts'
 import { getAttachmentText } from '../core/mailbox/attachment-text.ts'
 import {
@@ -9,7 +9,14 @@ import {
 } from '../core/mailbox/attachments.ts'
 import { AttachmentText } from '../model/message.ts'
 import { shape } from '../model/shape.ts'
-import { type Download, type Operation, openOperation, operation, Redirect } from './operation.ts'
+import {
+  type Download,
+  largeAnswerBytes,
+  type Operation,
+  openOperation,
+  operation,
+  Redirect,
+} from './operation.ts'
 
 const attachmentIndex = Type.Optional(
   Type.Integer({
@@ -38,7 +45,7 @@ export const attachmentOperations: readonly Operation[] = [
     success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
     redirect:
       'To an URL that is good for one hour without a key: where Accept names application/json and not */*.',
-    answerBytes: limits.attachmentsBytes,
+    answerBytes: attachmentsBytes,
     problems: [],
     handle: async ({ app, caller, params, query, header }): Promise<Download | Redirect> => {
       const named = { filename: params.filename!, index: query.index }
@@ -61,7 +68,7 @@ export const attachmentOperations: readonly Operation[] = [
     access: 'inbox',
     query: shape({ index: attachmentIndex }),
     success: { status: 200, schema: AttachmentText },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params, query }) =>
       getAttachmentText(app, caller, params.messageId!, { filename: params.filename!, index: query.index }),
@@ -95,7 +102,7 @@ export const attachmentOperations: readonly Operation[] = [
       ),
     }),
     success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
-    answerBytes: limits.attachmentsBytes,
+    answerBytes: attachmentsBytes,
     problems: ['unauthorized'],
     handle: async ({ app, caller, params, query }): Promise<Download> => {
       const url = {

@@ -1,4 +1,3 @@
-import { limits } from '../base/limits.ts'
 import {
   changeDraft,
   createDraft,
@@ -11,7 +10,7 @@ import { sendDraft } from '../core/drafts/send.ts'
 import { Draft, DraftChange, DraftCreation } from '../model/draft.ts'
 import { SendResult } from '../model/send.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { lookup, type Operation, operation } from './operation.ts'
+import { largeAnswerBytes, lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { idempotencyKey, sendBytes, sendFormBytes, sendHeaders, sendProblems } from './sending.ts'
 
@@ -45,7 +44,7 @@ export const draftOperations: readonly Operation[] = [
     access: 'inbox',
     query: shape(pageQuery),
     success: { status: 200, schema: pageOf(Draft) },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, params, query }) =>
       listAnswer(await listDrafts(app, caller, params.id!, pageOfQuery(query))),
@@ -59,7 +58,7 @@ export const draftOperations: readonly Operation[] = [
     description: '`lastError` says why it could not be sent at its time, if that is so.',
     access: 'inbox',
     success: { status: 200, schema: Draft },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params }) => getDraft(app, caller, params.id!),
   }),

@@ -1,21 +1,26 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
-import { Problem } from '../base/problem.ts'
+import { Problem, streamsPerKey } from '../base/problem.ts'
 import { prepareFeed } from '../core/events/subscription.ts'
 import { eventNames } from '../model/event.ts'
 import { oneOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
 import { WsClientMessage, WsServerMessage } from './web-socket.ts'
 
+/** Messages of a WebSocket client, pings included, in the time below. */
+export const streamFrames = 30
+export const streamFramesMs = 10_000
+/** How often a WebSocket client is pinged (RFC 6455 §5.5.2). */
+export const streamPingMs = 30_000
+
 /** What schemas do not tell. */
 const webSocketProtocol = `For an agent that listens and has no public address for a webhook. Send the key as a Bearer header or, from a browser, as \`?token=\`. All messages are JSON in text frames: you send \`WsClientMessage\` and get \`WsServerMessage\`.
 
 - \`WsSubscribe\` asks for events, and \`WsSubscribed\` is its answer; nothing is told before. Keep the \`event_id\` of the last event that you dealt with, and say it as \`last_event_id\` when you connect again: what came meanwhile comes first, all of it.
-- \`WsUnsubscribe\` ends what was asked for (\`WsUnsubscribed\`), and \`WsPing\` asks whether the connection lives (\`WsPong\`). The server pings, too, every ${limits.streamPingMs / 1000} seconds, in frames of the protocol that WebSocket clients answer by themselves.
+- \`WsUnsubscribe\` ends what was asked for (\`WsUnsubscribed\`), and \`WsPing\` asks whether the connection lives (\`WsPong\`). The server pings, too, every ${streamPingMs / 1000} seconds, in frames of the protocol that WebSocket clients answer by themselves.
 - \`WsError\` tells what was not understood or can not be had; the connection goes on.
 - All else is an event: the object that webhooks are called with (\`EventBody\`), which has \`event\` and no \`type\`.
 
-It is closed with 1001 (the server stops: connect again), 1013 (too many streams are open on the server, or too much of them is not read: connect again later), 4001 (no such key, or it was revoked: do not connect again), 4003 (the key reaches none of the inboxes of the first subscription), 4008 (more than ${limits.streamsPerKey} streams of this key), 4009 (you read too slowly: connect again with \`last_event_id\`), 4029 (more than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} seconds).`
+It is closed with 1001 (the server stops: connect again), 1013 (too many streams are open on the server, or too much of them is not read: connect again later), 4001 (no such key, or it was revoked: do not connect again), 4003 (the key reaches none of the inboxes of the first subscription), 4008 (more than ${streamsPerKey} streams of this key), 4009 (you read too slowly: connect again with \`last_event_id\`), 4029 (more than ${streamFrames} messages in ${streamFramesMs / 1000} seconds).`
 
 export const eventStreamOperations: readonly Operation[] = [
   operation({

@@ -1,12 +1,11 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
 import { listEvents } from '../core/events/list.ts'
 import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
 import { eventNames } from '../model/event.ts'
 import { EventBody } from '../model/event-body.ts'
 import { listOf, oneOf, shape } from '../model/shape.ts'
 import { Redelivery, WebhookDelivery } from '../model/webhook.ts'
-import { lookup, type Operation, operation } from './operation.ts'
+import { largeAnswerBytes, lookup, type Operation, operation } from './operation.ts'
 import { pageOfQuery, pageQuery } from './page.ts'
 
 export const eventOperations: readonly Operation[] = [
@@ -50,7 +49,7 @@ export const eventOperations: readonly Operation[] = [
       status: 200,
       schema: listOf(EventBody, 'What happened, oldest first; empty when nothing came later.'),
     },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: ['not_found'],
     handle: async ({ app, caller, query }) => {
       const { limit } = pageOfQuery(query.limit === undefined ? {} : { limit: query.limit })

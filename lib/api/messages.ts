@@ -1,14 +1,18 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
 import { listMessageDeliveries } from '../core/mailbox/deliveries.ts'
 import { getMessage, listInboxMessages, listMessages } from '../core/mailbox/messages.ts'
 import { openRaw } from '../core/mailbox/raws.ts'
 import { waitForMessages } from '../core/mailbox/wait.ts'
 import { Delivery, Direction, Message } from '../model/message.ts'
+import { pageSizeMax } from '../model/page.ts'
 import { listOf, pageOf, shape } from '../model/shape.ts'
-import { type Download, lookup, type Operation, operation } from './operation.ts'
+import { type Download, largeAnswerBytes, lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
-import { filterOfQuery, searchQuery } from './search.ts'
+import { filterOfQuery, searchLength, searchQuery } from './search.ts'
+
+/** How long a request waits for mail: unless it says, and at the most. */
+const waitSeconds = 30
+const waitSecondsMax = 300
 
 const messagesQuery = shape({ ...pageQuery, direction: Type.Optional(Direction), ...searchQuery })
 
@@ -24,7 +28,7 @@ export const messageOperations: readonly Operation[] = [
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, params, query }) =>
       listAnswer(
@@ -51,14 +55,14 @@ export const messageOperations: readonly Operation[] = [
       timeout: Type.Optional(
         Type.Integer({
           minimum: 0,
-          maximum: limits.waitSecondsMax,
-          default: limits.waitSeconds,
+          maximum: waitSecondsMax,
+          default: waitSeconds,
           description: 'How many seconds to wait at the most; an empty list is the answer then.',
         }),
       ),
       from: Type.Optional(
         Type.String({
-          maxLength: limits.searchLength,
+          maxLength: searchLength,
           description:
             'The author, if proven (`fromProven` is not false): an address, a domain (also those below it), or words of the address or the name. Senders choose their display names, so wait for an address or a domain where it matters.',
           examples: ['bob@example.net'],
@@ -90,13 +94,13 @@ export const messageOperations: readonly Operation[] = [
       status: 200,
       schema: listOf(
         Message,
-        `Newest first; empty when the time was over. Of more than ${limits.pageSizeMax} the oldest.`,
+        `Newest first; empty when the time was over. Of more than ${pageSizeMax} the oldest.`,
       ),
     },
     isAnswerShared: true,
     problems: ['too_many_streams'],
     handle: async ({ app, caller, params, query, signal }) => {
-      const { timeout = limits.waitSeconds, ...awaited } = query
+      const { timeout = waitSeconds, ...awaited } = query
       return waitForMessages(app, caller, params.id!, awaited, timeout * 1000, signal())
     },
   }),
@@ -110,7 +114,7 @@ export const messageOperations: readonly Operation[] = [
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, query }) =>
       listAnswer(
@@ -132,7 +136,7 @@ export const messageOperations: readonly Operation[] = [
       'With its whole text, what is new in it (`replyText`), a one-time code (`otp`), the links, and whether it is safe to answer (`autoReplyable`, `verdict`, `authentication`). Its `status` says how sending it went.',
     access: 'inbox',
     success: { status: 200, schema: Message },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params }) => getMessage(app, caller, params.id!),
   }),

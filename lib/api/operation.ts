@@ -9,6 +9,9 @@ import { shape } from '../model/shape.ts'
 import { takingNulls, withoutNulls } from './nulls.ts'
 import type { Tag } from './tags.ts'
 
+/** What a large answer is assumed to need before it is made. */
+export const largeAnswerBytes = 4 * 1024 * 1024
+
 /** The query of an operation that declares none. */
 export const noQuery = shape({})
 

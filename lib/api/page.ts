@@ -1,14 +1,13 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
-import type { Listed, Page } from '../model/page.ts'
+import { type Listed, type Page, pageSize, pageSizeMax } from '../model/page.ts'
 
 /** The query parameters of every list. */
 export const pageQuery = {
   limit: Type.Optional(
     Type.Integer({
       minimum: 0,
-      default: limits.pageSize,
-      description: `How many entries a page has; more than ${limits.pageSizeMax} is taken as ${limits.pageSizeMax}.`,
+      default: pageSize,
+      description: `How many entries a page has; more than ${pageSizeMax} is taken as ${pageSizeMax}.`,
     }),
   ),
   offset: Type.Optional(
@@ -21,7 +20,7 @@ export const pageQuery = {
 }
 
 export function pageOfQuery(query: { limit?: number; offset?: number }): Page {
-  return { limit: Math.min(query.limit ?? limits.pageSize, limits.pageSizeMax), offset: query.offset ?? 0 }
+  return { limit: Math.min(query.limit ?? pageSize, pageSizeMax), offset: query.offset ?? 0 }
 }
 
 /** A list as it is answered. */

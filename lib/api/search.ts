@@ -1,9 +1,10 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
 import { Category } from '../model/message.ts'
 
-const words = (description: string) =>
-  Type.Optional(Type.String({ maxLength: limits.searchLength, description }))
+/** Characters of each filter of a search. */
+export const searchLength = 500
+
+const words = (description: string) => Type.Optional(Type.String({ maxLength: searchLength, description }))
 const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
 /** The query parameters of a search in messages. All that are given must hold. */

@@ -1,11 +1,15 @@
-import { limits } from '../base/limits.ts'
-import { invalidRequest, Problem, type ProblemCode } from '../base/problem.ts'
+import { attachmentsBytes, invalidRequest, Problem, type ProblemCode } from '../base/problem.ts'
+
+/** Bytes of all text fields of a form. */
+export const formTextBytes = 2 * 1024 * 1024
+/** Characters of an Idempotency-Key. */
+const idempotencyKeyLength = 255
 
 /** base64 of the largest attachments, and the text and HTML beside them. */
-export const sendBytes = Math.ceil((limits.attachmentsBytes * 4) / 3) + 4 * 1024 * 1024
+export const sendBytes = Math.ceil((attachmentsBytes * 4) / 3) + 4 * 1024 * 1024
 
 /** The same as a form. */
-export const sendFormBytes = limits.attachmentsBytes + limits.formTextBytes
+export const sendFormBytes = attachmentsBytes + formTextBytes
 
 export const sendHeaders = {
   'Idempotency-Key': {
@@ -40,8 +44,8 @@ export function idempotencyKey(given: string | undefined, isRequired: boolean): 
     if (isRequired) throw new Problem('missing_idempotency_key')
     return undefined
   }
-  if (given.length > limits.idempotencyKeyLength) {
-    throw invalidRequest('', `Idempotency-Key has at most ${limits.idempotencyKeyLength} characters`)
+  if (given.length > idempotencyKeyLength) {
+    throw invalidRequest('', `Idempotency-Key has at most ${idempotencyKeyLength} characters`)
   }
   return given
 }

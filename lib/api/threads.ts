@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
 import {
   changeThread,
   getThread,
@@ -9,7 +8,7 @@ import {
 } from '../core/mailbox/threads.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { MessageThread, ThreadChange, ThreadChanged, ThreadMessages } from '../model/thread.ts'
-import { lookup, type Operation, operation } from './operation.ts'
+import { largeAnswerBytes, lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { filterOfQuery, searchQuery } from './search.ts'
 
@@ -96,7 +95,7 @@ export const threadOperations: readonly Operation[] = [
       'The whole conversation, as an agent needs it before it answers. Long texts are cut when there are many (`bodyTruncated`).',
     access: 'inbox',
     success: { status: 200, schema: ThreadMessages },
-    answerBytes: limits.largeAnswerBytes,
+    answerBytes: largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params }) => getThreadMessages(app, caller, params.id!),
   }),

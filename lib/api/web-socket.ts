@@ -1,8 +1,14 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
+import { streamSubscriptions } from '../core/events/reader.ts'
+import { streamInboxesNamed } from '../core/events/subscription.ts'
 import { ErrorDetail } from '../model/error.ts'
 import { EventBody } from '../model/event-body.ts'
 import { named } from '../model/shape.ts'
+
+/** Inboxes that a subscription names. */
+const streamInboxes = 100
+/** Names of event types in one subscription. */
+const streamTypes = 100
 
 /** What is said over the WebSocket of /v1/ws, one JSON object in each text frame (decisions, section 10). */
 
@@ -11,7 +17,7 @@ const inboxesAsked = (description: string) =>
     Type.Union(
       [
         Type.Array(Type.String({ maxLength: 320, examples: ['agent@example.com'] }), {
-          maxItems: limits.streamInboxes,
+          maxItems: streamInboxes,
         }),
         Type.Null(),
       ],
@@ -21,7 +27,7 @@ const inboxesAsked = (description: string) =>
 
 export const WsSubscribe = named(
   'WsSubscribe',
-  `Asks for events, from now on or from a known one on; answered with \`WsSubscribed\`. Subscriptions add up: an event that several take is told once. A connection has at most ${limits.streamSubscriptions}.`,
+  `Asks for events, from now on or from a known one on; answered with \`WsSubscribed\`. Subscriptions add up: an event that several take is told once. A connection has at most ${streamSubscriptions}.`,
   {
     type: Type.Literal('subscribe', { description: 'Says that this asks for events.' }),
     inbox_ids: inboxesAsked(
@@ -31,7 +37,7 @@ export const WsSubscribe = named(
       Type.Union(
         [
           Type.Array(Type.String({ maxLength: 100, examples: ['message.received'] }), {
-            maxItems: limits.streamTypes,
+            maxItems: streamTypes,
           }),
           Type.Null(),
         ],
@@ -72,7 +78,7 @@ type WsPing = Type.Static<typeof WsPing>
 const WsSubscribed = named('WsSubscribed', 'The answer to `WsSubscribe`: its events come from here on.', {
   type: Type.Literal('subscribed', { description: 'Says that a subscription holds.' }),
   inbox_ids: Type.Array(Type.String(), {
-    description: `The ids of the inboxes that this subscription means now; empty: all of the account. Of a key of a pod with more than ${limits.streamInboxesNamed} inboxes the newest of them.`,
+    description: `The ids of the inboxes that this subscription means now; empty: all of the account. Of a key of a pod with more than ${streamInboxesNamed} inboxes the newest of them.`,
     examples: [['019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18']],
   }),
   truncated: Type.Optional(

@@ -1,3 +1,10 @@
+/** How often a node renews its lease, and looks whether its lock is there. */
+export const nodeBeatMs = 2_000
+/** How long a node relies on its lease after it began to renew it. */
+export const nodeSureMs = 10_000
+/** How far the clock of a node may be from that of the database's server, by which all nodes are held. */
+export const nodeClockMs = 60_000
+
 /** Time comes in through App, so that a test can hold it still. This file is the one place that reads it. */
 export interface Clock {
   now(): Date

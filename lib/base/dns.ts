@@ -1,3 +1,6 @@
+/** How long one question to DNS may take. */
+export const dnsTimeoutMs = 5_000
+
 /** What mailboxd asks of DNS. It comes in through App; lib/courier/dns.ts answers with node:dns, tests with their own server. */
 export interface Dns {
   resolveMx(name: string): Promise<{ exchange: string; priority: number }[]>
@@ -13,7 +16,7 @@ export interface Dns {
   reverse(address: string): Promise<string[]>
 }
 
-/** The code of the error for an answer that is longer than `limits.dnsAnswerBytes`: it was given, and is of no use for good. */
+/** The code of the error for an answer that is longer than `dnsAnswerBytes`: it was given, and is of no use for good. */
 export const tooLongCode = 'EMSGSIZE'
 
 /** About what the records of an answer take: their texts, and a pointer to each part. */

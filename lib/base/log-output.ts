@@ -1,6 +1,10 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { limits } from './limits.ts'
+
+/** Of the log, what is kept in memory while nobody reads it; how often it is tried again then, and for how long at the end of the process. */
+export const logWaitingBytes = 1024 * 1024
+const logRetryMs = 50
+const logFlushMs = 1_000
 
 /** Where lines of the log go. */
 export interface LogOutput {
@@ -53,14 +57,14 @@ export function createLogOutput(descriptor: number, dropped: (lines: number) => 
   }
 
   function waitForReader(): void {
-    timer ??= setTimeout(retry, limits.logRetryMs).unref()
+    timer ??= setTimeout(retry, logRetryMs).unref()
   }
 
   return {
     write(line) {
       const bytes = Buffer.from(line)
       // A line of which a part was written is ended in any case.
-      if (waitingBytes > 0 && waitingBytes + bytes.length > limits.logWaitingBytes) {
+      if (waitingBytes > 0 && waitingBytes + bytes.length > logWaitingBytes) {
         lost++
         return
       }
@@ -69,8 +73,8 @@ export function createLogOutput(descriptor: number, dropped: (lines: number) => 
       if (timer === undefined && !drain()) waitForReader()
     },
     flushSync() {
-      for (let left = limits.logFlushMs; !drain() && left > 0; left -= limits.logRetryMs) {
-        Atomics.wait(asleep, 0, 0, limits.logRetryMs)
+      for (let left = logFlushMs; !drain() && left > 0; left -= logRetryMs) {
+        Atomics.wait(asleep, 0, 0, logRetryMs)
       }
       if (lost > 0 && waiting.length === 0) tellLost()
     },

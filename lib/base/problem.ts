@@ -1,4 +1,22 @@
-import { limits } from './limits.ts'
+/** The characters of a mailbox name. */
+export const mailboxNameMin = 3
+export const mailboxNameMax = 30
+/** Active keys of a pod, and of an inbox. */
+export const apiKeysPerScope = 20
+/** Sender rules of one scope in one direction. */
+export const policyRules = 1000
+/** Messages within an hour between two inboxes here in one thread. */
+export const replyLoopMessages = 20
+/** Drafts of an inbox that were not sent. */
+export const draftsPerInbox = 1000
+/** Bytes of all attachments of a message that is sent. */
+export const attachmentsBytes = 25 * 1024 * 1024
+/** How long the answer of a request is kept under its Idempotency-Key. */
+export const idempotencyHours = 24
+/** How soon an address may be asked again whether it wants the mail of an inbox. */
+export const forwardCooldownMs = 60_000
+/** Streams of events of one key. */
+export const streamsPerKey = 10
 
 /**
  * The codes with which an API client can be refused. Each has one status, and a text for where the place that refuses has
@@ -16,7 +34,7 @@ export const problems = {
   ],
   invalid_mailbox_name: [
     400,
-    `A mailbox name has ${limits.mailboxNameMin} to ${limits.mailboxNameMax} characters: a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row.`,
+    `A mailbox name has ${mailboxNameMin} to ${mailboxNameMax} characters: a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row.`,
   ],
   invalid_domain: [
     400,
@@ -89,7 +107,7 @@ export const problems = {
   ],
   idempotency_key_conflict: [
     409,
-    `This Idempotency-Key was used for another request within the last ${limits.idempotencyHours} hours. Use a new key.`,
+    `This Idempotency-Key was used for another request within the last ${idempotencyHours} hours. Use a new key.`,
   ],
   request_timeout: [
     408,
@@ -98,13 +116,10 @@ export const problems = {
   payload_too_large: [413, 'The request body is larger than this operation takes. Send less, or in parts.'],
   attachments_too_large: [
     413,
-    `The attachments are larger than ${limits.attachmentsBytes / 1024 / 1024} MB together, which most mail servers would not take either. Send a link, or several messages.`,
+    `The attachments are larger than ${attachmentsBytes / 1024 / 1024} MB together, which most mail servers would not take either. Send a link, or several messages.`,
   ],
   unsupported_media_type: [415, 'Send the body as application/json (a send also as multipart/form-data).'],
-  api_key_limit_reached: [
-    422,
-    `There are ${limits.apiKeysPerScope} active keys here already. Revoke one first.`,
-  ],
+  api_key_limit_reached: [422, `There are ${apiKeysPerScope} active keys here already. Revoke one first.`],
   unverified_domain: [
     422,
     "The records of the inbox's domain are not right in DNS, so nothing can be sent from it. Publish them, then verify the domain.",
@@ -124,13 +139,10 @@ export const problems = {
     422,
     "An inbox can't send to itself, not by way of cc or bcc either. Take its address out.",
   ],
-  rule_limit_reached: [
-    422,
-    `There are ${limits.policyRules} rules in this direction already. Delete one first.`,
-  ],
+  rule_limit_reached: [422, `There are ${policyRules} rules in this direction already. Delete one first.`],
   draft_limit_reached: [
     422,
-    `This inbox has ${limits.draftsPerInbox} drafts that were not sent. Send or delete some first.`,
+    `This inbox has ${draftsPerInbox} drafts that were not sent. Send or delete some first.`,
   ],
   malicious_message: [
     422,
@@ -158,7 +170,7 @@ export const problems = {
   ],
   forward_verification_cooldown: [
     422,
-    `This address was asked for its consent less than ${limits.forwardCooldownMs / 1000} seconds ago. Wait as long as Retry-After says, then set forwardTo again.`,
+    `This address was asked for its consent less than ${forwardCooldownMs / 1000} seconds ago. Wait as long as Retry-After says, then set forwardTo again.`,
   ],
   invalid_forward_when: [
     422,
@@ -190,14 +202,11 @@ export const problems = {
     429,
     'As many confirmation mails for forwarding were sent within an hour as may be. Wait as long as Retry-After says.',
   ],
-  too_many_streams: [
-    429,
-    `This key has ${limits.streamsPerKey} streams of events open already. Close one first.`,
-  ],
+  too_many_streams: [429, `This key has ${streamsPerKey} streams of events open already. Close one first.`],
   rate_limit_exceeded: [429, 'Too many requests. Wait as long as Retry-After says.'],
   reply_loop: [
     429,
-    `More than ${limits.replyLoopMessages} messages passed between these two inboxes in this thread within an hour; this looks like two programs answering each other.`,
+    `More than ${replyLoopMessages} messages passed between these two inboxes in this thread within an hour; this looks like two programs answering each other.`,
   ],
   internal_error: [
     500,

@@ -1,3 +1,6 @@
+/** Destinations that memory knows something of. */
+export const destinationsKnown = 10_000
+
 /** A map that keeps the entries that were set last, at most so many of them. */
 export class Recent<Value> {
   readonly #values = new Map<string, Value>()

@@ -6,7 +6,9 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import { limits } from './limits.ts'
+
+/** Secrets of the database (of domains and webhooks) that are kept opened. */
+export const secretsOpened = 2000
 
 declare const sealedText: unique symbol
 
@@ -84,7 +86,7 @@ export function createSecretBox(key: Buffer): SecretBox {
       if (known?.sealed === text) return known.secret
       opened.delete(name)
       const secret = decrypt(secretKey, keyId, place, text)
-      if (opened.size >= limits.secretsOpened) opened.delete(opened.keys().next().value!)
+      if (opened.size >= secretsOpened) opened.delete(opened.keys().next().value!)
       opened.set(name, { sealed: text, secret })
       return secret
     },

@@ -1,6 +1,5 @@
 import { createHash, createHmac, hash, randomFillSync, timingSafeEqual } from 'node:crypto'
-import { limits } from './limits.ts'
-import { createPace } from './turns.ts'
+import { createPace, sliceBytes } from './turns.ts'
 
 const digits = '0123456789'
 const lower = 'abcdefghijklmnopqrstuvwxyz'
@@ -50,9 +49,9 @@ export function sha256Hex(data: string | Uint8Array): string {
 export async function sha256HexOfMany(data: Uint8Array): Promise<string> {
   const digest = createHash('sha256')
   const pace = createPace()
-  for (let at = 0; at < data.length; at += limits.sliceBytes) {
-    await pace(Math.min(limits.sliceBytes, data.length - at))
-    digest.update(data.subarray(at, at + limits.sliceBytes))
+  for (let at = 0; at < data.length; at += sliceBytes) {
+    await pace(Math.min(sliceBytes, data.length - at))
+    digest.update(data.subarray(at, at + sliceBytes))
   }
   return digest.digest('hex')
 }

@@ -1,3 +1,6 @@
+/** How long is rested after a fault of the database before the next attempt. */
+export const postgresAgainMs = 500
+
 /**
  * Somebody has written to the database for longer than a write waits for its turn: another process (mailboxctl, a backup), or a thread of
  * this one whose fsync hangs.

@@ -1,5 +1,8 @@
 import type { Clock } from './clock.ts'
 
+/** How often the log says what strangers make happen again and again. */
+export const tallyMs = 60_000
+
 /** Counts what strangers make happen as often as they like, so that the log says it once in a while and not each time. */
 export interface Tally {
   /** One more of these. The first after a silence is told at once, with what was counted since the last time. */

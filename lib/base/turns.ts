@@ -1,5 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import { limits } from './limits.ts'
+
+/** Bytes of work after which a long computation lets others have the event loop, and until which a short one does not. */
+export const sliceBytes = 1024 * 1024
+export const unpacedBytes = 256 * 1024
 
 /**
  * Gives its callers their turns, one in each turn of the event loop. SQLite answers at once, so who reads much of the
@@ -22,15 +25,15 @@ const takePacedTurn = takeTurns()
 export type Pace = (bytes: number) => Promise<void>
 
 /**
- * The pace of one long computation: `limits.sliceBytes` in one turn of the event loop, of all such computations in the
- * process together. A short one, of `limits.unpacedBytes`, waits for nobody.
+ * The pace of one long computation: `sliceBytes` in one turn of the event loop, of all such computations in the
+ * process together. A short one, of `unpacedBytes`, waits for nobody.
  */
 export function createPace(): Pace {
-  let room: number = limits.unpacedBytes
+  let room: number = unpacedBytes
   return async bytes => {
     if (bytes > room) {
       await takePacedTurn()
-      room = limits.sliceBytes
+      room = sliceBytes
     }
     room -= bytes
   }

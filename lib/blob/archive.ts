@@ -8,7 +8,13 @@ import { finished, pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import tar from 'tar-stream'
 import { BackupFault } from '../base/backup-fault.ts'
-import { limits } from '../base/limits.ts'
+
+/**
+ * How many large messages a backup may have, whose names are held while it is restored (100 MB); and how long a small text of
+ * it, or a line of a list, may be. Who has more copies the data directory while mailboxd is stopped.
+ */
+export const backupFiles = 1_000_000
+export const backupTextBytes = 64 * 1024
 
 /** The last file of every archive: what it says of the others is what `sha256sum -c` reads. Without it an archive is not whole. */
 const sumsName = 'SHA256SUMS'
@@ -92,7 +98,7 @@ export interface ArchivedFile {
 
 /**
  * Reads an archive file by file. After the last one it compares the checksums of all that were read.
- * @throws BackupFault when it is damaged or not whole, has a name twice, or more files than `limits.backupFiles` and a few
+ * @throws BackupFault when it is damaged or not whole, has a name twice, or more files than `backupFiles` and a few
  */
 export async function* readArchive(source: Readable): AsyncGenerator<ArchivedFile> {
   const extract = tar.extract()
@@ -136,7 +142,7 @@ export async function* readArchive(source: Readable): AsyncGenerator<ArchivedFil
 }
 
 /** The raws, and what there is one of. */
-const mostFiles = limits.backupFiles + 100
+const mostFiles = backupFiles + 100
 
 const sumLine = (sha256: string, name: string) => `${sha256}  ${name}\n`
 
@@ -172,8 +178,8 @@ function unreadable(error: unknown): BackupFault {
 
 /** All of a small file of an archive. @throws BackupFault when it is not small */
 export async function textOf({ name, sizeBytes, content }: ArchivedFile): Promise<string> {
-  if (sizeBytes > limits.backupTextBytes)
-    throw new BackupFault(`${name} in the archive is larger than ${limits.backupTextBytes} bytes`)
+  if (sizeBytes > backupTextBytes)
+    throw new BackupFault(`${name} in the archive is larger than ${backupTextBytes} bytes`)
   return text(content)
 }
 

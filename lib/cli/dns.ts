@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { limits } from '../base/limits.ts'
 import type { App } from '../core/app/app.ts'
 import { type Diagnosis, diagnoseDomain, type Finding } from '../core/domains/diagnosis.ts'
 import { hasLocalName } from '../core/domains/local-name.ts'
@@ -8,6 +7,9 @@ import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
+
+/** How long `mailboxctl dns check --wait` rests before it asks again. */
+const dnsWaitMs = 15_000
 
 export function addDnsCommands(program: Command, ctl: Ctl): void {
   commandOf(program, 'dns')
@@ -26,7 +28,7 @@ export function addDnsCommands(program: Command, ctl: Ctl): void {
 
 /** The time between two checks of who waits. */
 export function untilNextAsk(): Promise<void> {
-  return setTimeout(limits.dnsWaitMs)
+  return setTimeout(dnsWaitMs)
 }
 
 /**

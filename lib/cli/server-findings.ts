@@ -1,10 +1,10 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { limits } from '../base/limits.ts'
 import { createNetworkSet } from '../base/network.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
 import type { Config } from '../config/load.ts'
 import { proofOf } from '../config/postgres-query.ts'
+import { diskNearlyFull } from '../core/doctor/machine.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { checkCertificates } from './certificates.ts'
 
@@ -29,7 +29,7 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
     if (bavail * bsize < config.min_free) {
       const message = `the disk is full: ${left}, and min_free asks for ${Math.ceil(config.min_free / 1e6)} MB: all mail is deferred (452), and the API stores nothing new (503). Make room, or change min_free`
       found.push(finding('error', 'disk_full', dataDir, message, `df -h ${dataDir}`))
-    } else if (bavail < blocks * limits.diskNearlyFull || bavail * bsize < 2 * config.min_free) {
+    } else if (bavail < blocks * diskNearlyFull || bavail * bsize < 2 * config.min_free) {
       const message = `the disk is nearly full: ${left}, and below ${Math.ceil(config.min_free / 1e6)} MB mail is deferred`
       found.push(finding('warning', 'disk_nearly_full', dataDir, message))
     }

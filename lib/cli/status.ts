@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { inTime } from '../base/in-time.ts'
-import { limits } from '../base/limits.ts'
 import type { Rows } from '../core/app/app.ts'
 import { describeLeftStrays, readStatus, type Status } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
@@ -11,6 +10,9 @@ import { countOf } from './counted.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
 import { commandOf } from './words.ts'
+
+/** How long `mailboxctl status` waits for the bucket. */
+const statusBucketMs = 5_000
 
 const day = 86_400_000
 const mebibyte = 1024 * 1024
@@ -74,7 +76,7 @@ async function countInBucket({ config }: Rows, onDisk: number): Promise<number |
   }
   return inTime<number | null>(
     count().catch(() => null),
-    limits.statusBucketMs,
+    statusBucketMs,
     () => null,
   )
 }

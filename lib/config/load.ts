@@ -1,19 +1,21 @@
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
-import { limits } from '../base/limits.ts'
 import { allSettings, allTables } from './declaration.ts'
 import { ConfigFault } from './fault.ts'
 import type { Config } from './schema.ts'
 import { readToml } from './toml.ts'
 import { validate } from './validate.ts'
 
+/** Bytes of a configuration file. */
+export const configBytes = 256 * 1024
+
 export type { Config }
 
 /** Reads and checks the configuration file at `path`. Throws ConfigFault with all that is wrong with it. */
 export async function loadConfig(path: string): Promise<Config> {
   const bytes = await readBytes(path)
-  if (bytes.length > limits.configBytes) {
-    throw fileFault(path, `is larger than ${limits.configBytes} bytes: is it a configuration file?`)
+  if (bytes.length > configBytes) {
+    throw fileFault(path, `is larger than ${configBytes} bytes: is it a configuration file?`)
   }
   let text: string
   try {
@@ -64,7 +66,7 @@ function configOf(document: Record<string, unknown>, source: string): Config {
 async function readBytes(path: string): Promise<Buffer> {
   try {
     // One byte more than the limit, and no more, is read of whatever the path leads to.
-    return Buffer.concat(await createReadStream(path, { end: limits.configBytes }).toArray())
+    return Buffer.concat(await createReadStream(path, { end: configBytes }).toArray())
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     const said = typeof code === 'string' ? unreadable[code] : undefined

@@ -1,4 +1,3 @@
-import { limits } from '../base/limits.ts'
 import { kinds } from '../queue/lease.ts'
 import {
   countUnindexed,
@@ -11,6 +10,9 @@ import {
 } from '../store/load.ts'
 import type { App } from './app/app.ts'
 import { readDisk } from './status.ts'
+
+/** How far /metrics counts what waits. */
+const loadCounted = 10_000
 
 /** How much waits, and for how long, and what room there is. */
 export interface Load {
@@ -28,12 +30,12 @@ export interface Load {
   readonly disk: { readonly database: number; readonly log: number; readonly free: number }
 }
 
-/** What the operator's monitor asks for again and again: each look-up of it ends at `limits.loadCounted` rows. */
+/** What the operator's monitor asks for again and again: each look-up of it ends at `loadCounted` rows. */
 export async function readLoad(app: App): Promise<Load> {
   const db = app.store.read
   const nowMs = app.clock.now().getTime()
   const now = app.clock.now().toISOString()
-  const most = limits.loadCounted
+  const most = loadCounted
   const since = (instant: string | undefined) =>
     instant === undefined ? 0 : Math.max(0, nowMs - Date.parse(instant))
   const waiting: { kind: string; state: WaitingState; count: number }[] = []

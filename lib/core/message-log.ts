@@ -1,4 +1,4 @@
-import { limits } from '../base/limits.ts'
+import { pageSize, pageSizeMax } from '../model/page.ts'
 import { listAttempts, listDeliveries } from '../store/deliveries.ts'
 import { listEventsAbout } from '../store/events.ts'
 import type { MessageRow } from '../store/tables.ts'
@@ -62,7 +62,7 @@ async function carriedOf(app: App, id: string): Promise<LogEntry[]> {
       who: recipient,
       said: '',
     })
-    for (const one of await listAttempts(app.store.read, deliveryId, limits.pageSize)) {
+    for (const one of await listAttempts(app.store.read, deliveryId, pageSize)) {
       const { result, replyCode, replyText, remoteHost, remoteAddress, tls, durationMs } = one
       const host = [remoteHost, remoteAddress && `[${remoteAddress}]`, tls].filter(part => part).join(' ')
       const said = [result, replyCode, replyText, host && `(${host})`, `${durationMs} ms`].filter(
@@ -77,7 +77,7 @@ async function carriedOf(app: App, id: string): Promise<LogEntry[]> {
 
 async function toldOf(app: App, { id, inboxId }: MessageRow): Promise<LogEntry[]> {
   const found: LogEntry[] = []
-  for (const event of await listEventsAbout(app.store.read, { inboxId, messageId: id }, limits.pageSizeMax)) {
+  for (const event of await listEventsAbout(app.store.read, { inboxId, messageId: id }, pageSizeMax)) {
     found.push({ at: event.createdAt, what: event.type, who: null, said: `event ${event.id}` })
     for (const { url, log } of await listEventDeliveries(app, operator, event.id)) {
       found.push(

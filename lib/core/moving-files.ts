@@ -1,14 +1,17 @@
 import { BackupFault } from '../base/backup-fault.ts'
 import { BlobsFault, BucketOut } from '../base/blobs-fault.ts'
-import { limits } from '../base/limits.ts'
 import type { DistantBlobs } from '../blob/bucket/distant.ts'
 import { sumFile } from '../blob/content.ts'
 import { openDisk } from '../blob/disk.ts'
 import { type KeptFile, listKeptFiles } from '../store/kept-files.ts'
 import type { Told } from '../store/moving/copy.ts'
 import { openReader } from '../store/open.ts'
+import { sweepRows } from '../store/sweeps.ts'
 import { lockInstallation } from './moving.ts'
 import type { OpenBucket } from './open-blobs.ts'
+
+/** Large messages that are moved to or from the bucket at the same time. */
+const movedAtOnce = 8
 
 export interface FilesMoveParts {
   readonly dataDir: string
@@ -64,10 +67,10 @@ export async function moveFiles({
       let page: KeptFile[]
       let after = ''
       do {
-        page = await listKeptFiles(read, after, limits.sweepRows)
-        for (let at = 0; at < page.length; at += limits.movedAtOnce) {
-          await Promise.all(page.slice(at, at + limits.movedAtOnce).map(count))
-          const begun = Math.min(at + limits.movedAtOnce, page.length)
+        page = await listKeptFiles(read, after, sweepRows)
+        for (let at = 0; at < page.length; at += movedAtOnce) {
+          await Promise.all(page.slice(at, at + movedAtOnce).map(count))
+          const begun = Math.min(at + movedAtOnce, page.length)
           told(`moving ${sum.files} files, this page`, begun, page.length)
         }
         after = page.at(-1)?.id ?? after

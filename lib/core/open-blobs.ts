@@ -1,11 +1,10 @@
 import { BucketOut } from '../base/blobs-fault.ts'
 import type { Clock } from '../base/clock.ts'
 import { readFirstLine } from '../base/first-line.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { createOutage } from '../base/outage.ts'
-import { createTally } from '../base/tally.ts'
+import { createTally, tallyMs } from '../base/tally.ts'
 import type { Blobs } from '../blob/blobs.ts'
 import type { DistantBlobs } from '../blob/bucket/distant.ts'
 import { openDisk } from '../blob/disk.ts'
@@ -40,7 +39,7 @@ export async function openBucketBlobs({
   // Nobody else needs to load what speaks to a bucket.
   const { openDistant } = await import('../blob/bucket/distant.ts')
   const { openS3 } = await import('../blob/bucket/s3.ts')
-  const left = createTally(clock, limits.tallyMs, counts =>
+  const left = createTally(clock, tallyMs, counts =>
     log.warn(
       { counts },
       'objects of deleted messages could not be removed from the bucket; the sweep of each day moves them to stray/, where they are deleted after 30 days',

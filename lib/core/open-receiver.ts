@@ -1,6 +1,5 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, nodeSureMs } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import type { Config } from '../config/load.ts'
@@ -37,9 +36,7 @@ export async function openReceiver(parts: ReceiverParts): Promise<OpenReceiver> 
   const { config, clock, ids, log, meter, main, mark, suspects, storage } = parts
   // What it asks for are single rows.
   const location = await databaseOf(config)
-  const { read, close } = await openReader(location, limits.nodeSureMs, damage =>
-    noteDamage(storage, damage, log),
-  )
+  const { read, close } = await openReader(location, nodeSureMs, damage => noteDamage(storage, damage, log))
   const authenticator = createAuthenticator({
     dns: main,
     clock,

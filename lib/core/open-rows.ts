@@ -4,7 +4,6 @@ import type { Clock } from '../base/clock.ts'
 import { readFirstLine } from '../base/first-line.ts'
 import { findForbidden, tellForbidden } from '../base/forbidden.ts'
 import type { Ids } from '../base/ids.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { createOutage, type Outage } from '../base/outage.ts'
@@ -27,6 +26,9 @@ import { requireFinished } from './backup/unfinished.ts'
 import { findForbiddenFile } from './data-access.ts'
 import { databaseName, isDatabaseFileEmpty, requireNoTraces } from './missing-database.ts'
 import { nodeName } from './nodes/node-name.ts'
+
+/** How long all writes must succeed before an outage of the database counts as over. */
+export const outageSteadyMs = 5_000
 
 export interface RowsParts {
   readonly config: Config
@@ -112,7 +114,7 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     begin: 'the database can not be written: nothing is promised meanwhile',
     end: 'the database can be written again',
     // A server that is short of something does some of what it is asked. On a file nothing would be written to see the end.
-    steadyMs: config.database === undefined ? 0 : limits.outageSteadyMs,
+    steadyMs: config.database === undefined ? 0 : outageSteadyMs,
   })
   let last: StorageUnreachable | undefined
   const failed = (error: StorageUnreachable) => {

@@ -1,5 +1,5 @@
 import { availableParallelism, hostname } from 'node:os'
-import { limits } from '../base/limits.ts'
+import { dnsTimeoutMs } from '../base/dns.ts'
 import { programVersion } from '../base/package-root.ts'
 import { bucketOwnerName } from '../blob/bucket/owner.ts'
 import { durationMs } from '../config/duration.ts'
@@ -23,6 +23,25 @@ import { settingsMarks } from './nodes/settings-marks.ts'
 import { openBlobs } from './open-blobs.ts'
 import { type DeskParts, openDesk } from './open-desk.ts'
 
+/**
+ * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
+ * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
+ */
+const readingSmallBytes = 2 * 1024 * 1024
+const readingLargeBytes = 96 * 1024 * 1024
+/** How long a message waits until it may be read (451 4.3.2 after that). */
+const readingWaitMs = 60_000
+/** After it, a reading thread that has nothing to do is ended, for what it grew to. */
+const readingIdleMs = 30_000
+/** What making one thing there may take: 25 MB on a machine that is busy with others. */
+const renderingMs = 60_000
+/** Threads for reading, where the setting does not say how many: one for each core, within these. */
+const readingThreadsMin = 2
+const readingThreadsMax = 8
+/** Attachments that wait to be read, of one party half as many, and how long. */
+const attachmentsWaiting = 100
+const attachmentWaitMs = 30_000
+
 export interface AppParts extends DeskParts {
   /** Random numbers in [0, 1). */
   readonly random: () => number
@@ -36,7 +55,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
   const desk = await openDesk(parts)
   const { store, meter } = desk
   const { webhook } = config
-  const dns = watchDns(createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs }), {
+  const dns = watchDns(createDns({ servers: config.dns.servers, timeoutMs: dnsTimeoutMs }), {
     clock,
     log,
     answersAgain: () =>
@@ -94,31 +113,31 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
     nodes,
     mailReader: createMailReader({
       hostname: config.hostname,
-      dns: { servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs },
+      dns: { servers: config.dns.servers, timeoutMs: dnsTimeoutMs },
       trustedSealers: config.authentication.trusted_arc_sealers,
       threads: config.reading.threads || defaultThreads(),
       timeoutMs: durationMs(config.reading.timeout),
       heapBytes: config.reading.memory,
-      smallBytes: limits.readingSmallBytes,
-      largeBytes: limits.readingLargeBytes,
-      waitMs: limits.readingWaitMs,
-      idleMs: limits.readingIdleMs,
+      smallBytes: readingSmallBytes,
+      largeBytes: readingLargeBytes,
+      waitMs: readingWaitMs,
+      idleMs: readingIdleMs,
       clock,
       log,
       meter,
     }),
     renderer: createRenderer({
-      timeoutMs: limits.renderingMs,
+      timeoutMs: renderingMs,
       heapBytes: config.reading.memory,
-      idleMs: limits.readingIdleMs,
+      idleMs: readingIdleMs,
       log,
     }),
     textReader: createTextReader({
       timeoutMs: durationMs(config.reading.timeout),
       heapBytes: config.reading.memory,
-      waiting: limits.attachmentsWaiting,
-      waitMs: limits.attachmentWaitMs,
-      idleMs: limits.readingIdleMs,
+      waiting: attachmentsWaiting,
+      waitMs: attachmentWaitMs,
+      idleMs: readingIdleMs,
     }),
     underWay: new Map(),
     get waiters() {
@@ -139,5 +158,5 @@ export async function openApp(parts: AppParts): Promise<{ app: App }> {
 }
 
 function defaultThreads(): number {
-  return Math.min(Math.max(availableParallelism(), limits.readingThreadsMin), limits.readingThreadsMax)
+  return Math.min(Math.max(availableParallelism(), readingThreadsMin), readingThreadsMax)
 }

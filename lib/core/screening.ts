@@ -1,9 +1,11 @@
-import { limits } from '../base/limits.ts'
 import { durationMs } from '../config/duration.ts'
 import { parseSocket } from '../config/endpoint.ts'
 import { createDnsLists, type DnsLists } from '../courier/dns-lists.ts'
 import { createScanner, type Scanner } from '../courier/scanner/scanner.ts'
 import type { App } from './app/app.ts'
+
+/** How long DNS lists may take to answer about a peer. */
+const dnsListMs = 3_000
 
 /** The ways to ask others about a message and its peer, as the settings name them. */
 export function createScreening({
@@ -34,7 +36,7 @@ export function createScreening({
       log,
       meter,
       zones: config.dns_lists.zones,
-      timeoutMs: limits.dnsListMs,
+      timeoutMs: dnsListMs,
     }),
   }
 }

@@ -1,7 +1,9 @@
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
+
+/** How long the machine's own addresses are believed before they are asked for again. */
+const ownAddressesMs = 10_000
 
 type Address = ReturnType<typeof ipaddr.parse>
 type Network = ReturnType<typeof ipaddr.parseCIDR>
@@ -86,7 +88,7 @@ export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
     const nowMs = clock.monotonicMs()
     if (nowMs >= ownUntilMs) {
       own = new Set(options.ownAddresses().map(normal))
-      ownUntilMs = nowMs + limits.ownAddressesMs
+      ownUntilMs = nowMs + ownAddressesMs
     }
     return own.has(address.toNormalizedString())
   }

@@ -1,6 +1,10 @@
 import type { Dns } from '../base/dns.ts'
-import { limits } from '../base/limits.ts'
 import { createDns } from './dns.ts'
+
+/** Name servers of a zone that an operator's check asks. */
+const nameServersAsked = 4
+/** How long one question to the name servers of a zone may take. */
+export const nameServerMs = 4_000
 
 /** DNS by the name servers of each zone. */
 export interface AuthoritativeDns extends Dns {
@@ -43,9 +47,7 @@ export function createAuthoritativeDns(resolver: Dns): AuthoritativeDns {
       if (!isNone(error)) return undefined
       hosts = []
     }
-    const names = hosts
-      .filter((host): host is string => typeof host === 'string')
-      .slice(0, limits.nameServersAsked)
+    const names = hosts.filter((host): host is string => typeof host === 'string').slice(0, nameServersAsked)
     if (names.length === 0) {
       return name.includes('.') ? findZone(name.slice(name.indexOf('.') + 1)) : undefined
     }
@@ -63,7 +65,7 @@ export function createAuthoritativeDns(resolver: Dns): AuthoritativeDns {
   function clientOf({ name, servers }: Zone): Dns {
     const known = clients.get(name)
     if (known) return known
-    const made = createDns({ servers, timeoutMs: limits.nameServerMs })
+    const made = createDns({ servers, timeoutMs: nameServerMs })
     clients.set(name, made)
     return made
   }

@@ -1,9 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import type { Dns } from '../base/dns.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { reversedAddress } from '../base/network.ts'
+
+/** How long the test of a DNS list is believed. */
+const dnsListTestMs = 600_000
 
 /** Lists of addresses that are published in DNS (RFC 5782). */
 export interface DnsLists {
@@ -86,7 +88,7 @@ export function createDnsLists({ dns, clock, log, meter, zones, timeoutMs }: Dns
     const known = beliefs.get(name)
     const now = clock.monotonicMs()
     if (known && known.untilMs > now) return known.trust
-    const belief = { trust: test(zone, family), untilMs: now + limits.dnsListTestMs }
+    const belief = { trust: test(zone, family), untilMs: now + dnsListTestMs }
     beliefs.set(name, belief)
     return belief.trust
   }

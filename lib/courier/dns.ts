@@ -1,6 +1,11 @@
 import { Resolver } from 'node:dns/promises'
 import { answerBytes, type Dns, tooLongCode } from '../base/dns.ts'
-import { limits } from '../base/limits.ts'
+
+/**
+ * One answer of DNS, in bytes; DNS has room for 64 KiB, which a stranger's name server fills for every name of his. No record that
+ * mail needs comes near it, and most is left for the other texts at a domain's own name.
+ */
+export const dnsAnswerBytes = 16 * 1024
 
 export interface DnsOptions {
   /** "address" or "address:port" of the resolvers to ask; empty means those of the system. */
@@ -30,7 +35,7 @@ export function createDns({ servers, timeoutMs }: DnsOptions): Dns {
     try {
       const records = await Promise.race([answer, late])
       // Refused before anyone keeps it, or gives it to another thread.
-      if (answerBytes([records]) > limits.dnsAnswerBytes) {
+      if (answerBytes([records]) > dnsAnswerBytes) {
         throw Object.assign(new Error(`DNS gave too long an answer for ${name}`), { code: tooLongCode })
       }
       return records

@@ -2,8 +2,12 @@ import { hash } from 'node:crypto'
 import { isIP, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { Dns } from '../base/dns.ts'
-import { limits } from '../base/limits.ts'
 import { isSilence } from './watched-dns.ts'
+
+/** MX hosts that one attempt tries. */
+export const mxHosts = 10
+/** Addresses of an MX host that one attempt tries. */
+export const mxAddresses = 4
 
 /** What is asked of DNS to find where mail goes. */
 type MxDns = Pick<Dns, 'resolveMx' | 'resolve4' | 'resolve6'>
@@ -39,7 +43,7 @@ export type AddressResult = { readonly addresses: readonly string[] } | Failed
 
 /**
  * Where mail for `domain` goes (RFC 5321 §5.1): its MX hosts by preference, those of equal preference in random
- * order, at most `limits.mxHosts`; without any MX record the domain itself, when it has an address. Where one of them is
+ * order, at most `mxHosts`; without any MX record the domain itself, when it has an address. Where one of them is
  * ours, it and all that are not preferred to it are left out: they would send the mail to us. An IDN may come in either
  * form. `random` gives numbers in [0, 1). Never throws for what DNS says.
  */
@@ -77,8 +81,8 @@ export async function findMxHosts(
   // Of a host that stands there twice, the smaller one.
   const preferences = new Map(hosts.toReversed().map(({ exchange, priority }) => [exchange, priority]))
   const names = [...new Set(hosts.map(({ exchange }) => exchange))]
-  const group = names.length > limits.mxHosts ? undefined : groupOf(preferences)
-  return { hosts: names.slice(0, limits.mxHosts), group, preferences }
+  const group = names.length > mxHosts ? undefined : groupOf(preferences)
+  return { hosts: names.slice(0, mxHosts), group, preferences }
 }
 
 /**
@@ -127,7 +131,7 @@ async function implicitMx(dns: MxDns, name: string): Promise<MxResult> {
 }
 
 /**
- * The addresses of an MX host: IPv4 first, then IPv6 when `useIpv6`; at most `limits.mxAddresses`, with both
+ * The addresses of an MX host: IPv4 first, then IPv6 when `useIpv6`; at most `mxAddresses`, with both
  * families among them when the host has both. No address at all, said by DNS, is permanent.
  */
 export async function findAddresses(dns: MxDns, host: string, useIpv6: boolean): Promise<AddressResult> {
@@ -140,8 +144,8 @@ export async function findAddresses(dns: MxDns, host: string, useIpv6: boolean):
   const four = typeof ipv4 === 'string' ? [] : ipv4
   const six = ipv6 === undefined || typeof ipv6 === 'string' ? [] : ipv6
   if (four.length + six.length > 0) {
-    const reserved = six.length > 0 ? limits.mxAddresses - 1 : limits.mxAddresses
-    return { addresses: [...four.slice(0, reserved), ...six].slice(0, limits.mxAddresses) }
+    const reserved = six.length > 0 ? mxAddresses - 1 : mxAddresses
+    return { addresses: [...four.slice(0, reserved), ...six].slice(0, mxAddresses) }
   }
   const failed = [ipv4, ipv6].find(answer => typeof answer === 'string')
   if (failed !== undefined) return dnsFailed(`the address of ${host}`, failed)

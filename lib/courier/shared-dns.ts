@@ -1,20 +1,23 @@
 import type { Clock } from '../base/clock.ts'
 import type { Dns } from '../base/dns.ts'
-import { limits } from '../base/limits.ts'
+
+/** For how long an answer of DNS holds for the next mail to the same destination, and how many are kept. */
+export const dnsSharedMs = 1_000
+export const dnsSharedEntries = 200
 
 /**
- * DNS that is asked once for what several ask at the same time or within `limits.dnsSharedMs`: many mails to one destination
+ * DNS that is asked once for what several ask at the same time or within `dnsSharedMs`: many mails to one destination
  * need the same MX, policy and addresses. That is shorter than any TTL that means something, so nobody is believed for longer
  * than he said, nor when he says that there is nothing (RFC 2308), as most domains do of a policy. What failed is asked again at
- * once; PTR is never shared. What stays of the last names until the next question is `limits.dnsSharedEntries` answers of
- * `limits.dnsAnswerBytes` each.
+ * once; PTR is never shared. What stays of the last names until the next question is `dnsSharedEntries` answers of
+ * `dnsAnswerBytes` each.
  */
 export function shareAnswers(dns: Dns, clock: Clock): Dns {
   const known = new Map<string, { readonly answer: Promise<readonly unknown[]>; untilMs: number }>()
 
   function dropOld(nowMs: number): void {
     for (const [key, { untilMs }] of known) {
-      if (untilMs > nowMs && known.size < limits.dnsSharedEntries) return
+      if (untilMs > nowMs && known.size < dnsSharedEntries) return
       known.delete(key)
     }
   }
@@ -25,7 +28,7 @@ export function shareAnswers(dns: Dns, clock: Clock): Dns {
     if (!found || found.untilMs <= nowMs) {
       dropOld(nowMs)
       known.delete(key)
-      const asked = { answer: ask(), untilMs: nowMs + limits.dnsSharedMs }
+      const asked = { answer: ask(), untilMs: nowMs + dnsSharedMs }
       known.set(key, asked)
       asked.answer.catch(error => {
         if (!saysNothing(error) && known.get(key) === asked) known.delete(key)

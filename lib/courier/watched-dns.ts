@@ -1,8 +1,11 @@
 import type { Clock } from '../base/clock.ts'
 import type { Dns } from '../base/dns.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { createOutage } from '../base/outage.ts'
+
+/** Questions in a row without an answer, and the time since the first of them, after which it is said that DNS does not answer. */
+export const dnsSilent = 5
+export const dnsSilentMs = 10_000
 
 /** What a resolver that is not there leads to. Whose name servers are broken or slow is a stranger's affair, and has answers between. */
 const silence = ['ETIMEOUT', 'ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH']
@@ -38,8 +41,8 @@ export function watchDns(dns: Dns, parts: WatchParts): Dns {
   const outage = createOutage(parts, {
     begin: 'DNS does not answer: mail waits, and what needs an answer of it is put off',
     end: 'DNS answers again',
-    failures: limits.dnsSilent,
-    lastingMs: limits.dnsSilentMs,
+    failures: dnsSilent,
+    lastingMs: dnsSilentMs,
   })
   const worked = () => {
     outage.worked()

@@ -1,5 +1,5 @@
 import { type Download, type Operation, Redirect, Repeated } from '../api/operation.ts'
-import { limits } from '../base/limits.ts'
+import { unpacedBytes } from '../base/turns.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
@@ -47,7 +47,7 @@ const keptJson: Answer = ({ context }, given) => answerKeptJson(context, given a
 /** Nothing is held for a request that waits. The first one that is answered holds what the others are given, too. */
 const sharedJson: Answer = async (request, given) => {
   const bytes = await answerSharedJson(request.context, given as object)
-  if (bytes > limits.unpacedBytes) await request.holdAnswer(bytes)
+  if (bytes > unpacedBytes) await request.holdAnswer(bytes)
 }
 
 const download: Answer = ({ context }, given, held) => {

@@ -1,6 +1,10 @@
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
+import { requestsWatchMs } from '../base/in-time.ts'
 import { invalidRequest, type Problem } from '../base/problem.ts'
+
+/** What a body that holds memory must bring, and in which time: a slower one keeps it from others. */
+export const bodyLeastBytes = 64 * 1024
+export const bodyLeastMs = 10_000
 
 /** A body that has not arrived completely. */
 export interface ArrivingBody {
@@ -10,7 +14,7 @@ export interface ArrivingBody {
 }
 
 /**
- * Refuses a body that holds memory and brings less than `limits.bodyLeastBytes` in `limits.bodyLeastMs`.
+ * Refuses a body that holds memory and brings less than `bodyLeastBytes` in `bodyLeastMs`.
  * @returns a function that stops watching it
  */
 export type WatchBody = (body: ArrivingBody) => () => void
@@ -24,14 +28,14 @@ export function createBodyWatch(clock: Pick<Clock, 'monotonicMs'>): WatchBody {
     const now = clock.monotonicMs()
     for (const [body, last] of watched) {
       const bytes = body.arrived()
-      if (bytes - last.bytes >= limits.bodyLeastBytes) watched.set(body, { bytes, at: now })
-      else if (now - last.at >= limits.bodyLeastMs) body.refuse(tooSlow())
+      if (bytes - last.bytes >= bodyLeastBytes) watched.set(body, { bytes, at: now })
+      else if (now - last.at >= bodyLeastMs) body.refuse(tooSlow())
     }
   }
 
   return body => {
     watched.set(body, { bytes: body.arrived(), at: clock.monotonicMs() })
-    timer ??= setInterval(look, limits.requestsWatchMs)
+    timer ??= setInterval(look, requestsWatchMs)
     return () => {
       watched.delete(body)
       if (watched.size > 0) return
@@ -42,7 +46,6 @@ export function createBodyWatch(clock: Pick<Clock, 'monotonicMs'>): WatchBody {
 }
 
 function tooSlow(): Problem {
-  const { bodyLeastBytes, bodyLeastMs } = limits
   return invalidRequest(
     'body',
     `came too slowly, with less than ${bodyLeastBytes} bytes in ${bodyLeastMs / 1000} seconds: send it again over a faster line, or send less`,

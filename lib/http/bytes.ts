@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
-import { createPace } from '../base/turns.ts'
+import { createPace, sliceBytes } from '../base/turns.ts'
 import type { WatchBody } from './body-pace.ts'
 import type { MemoryHold } from './memory.ts'
 
@@ -15,7 +14,7 @@ const unfolders = new Map([
 ])
 /** The first block that a body is read into, which most have room in, and the largest after it. */
 const firstBytes = 64 * 1024
-const blockBytes = limits.sliceBytes
+const blockBytes = sliceBytes
 const nothing = Buffer.alloc(0)
 
 /** What a body may hold, and how fast it must arrive once it holds more than its first block. */

@@ -4,9 +4,22 @@ import type { Duplex } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { createAddressCount } from '../base/address-count.ts'
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
 import { blockOf, networkOf } from '../base/network.ts'
 import { Problem } from '../base/problem.ts'
+
+/** How long a client that has just connected may take to ask when the daemon stops. */
+const stopUnaskedMs = 500
+/**
+ * Answers that are not read: bytes that must be read in `http.write_timeout`, what may wait in all until the largest are
+ * cut off, and how often one looks.
+ */
+export const answerBytesPerTimeout = 64 * 1024
+export const answersBytes = 256 * 1024 * 1024
+const answersWatchMs = 500
+/** How long a connection over the limits may take to ask and to get the refusal as its answer. */
+export const refusedConnectionMs = 2_000
+/** How long they are read. */
+export const lingerLongestMs = 30_000
 
 /** The connections of the door: how many there may be, and how long one may leave its answers unread. */
 export interface Connections {
@@ -76,7 +89,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
   ]
   let timer: NodeJS.Timeout | undefined
   let places = 0
-  let lingerMs: number = limits.lingerMs
+  let lingerMs: number = lingerLongestMs
 
   /** @returns how to give the place back, or why there is none */
   function take(address: string): (() => void) | Problem {
@@ -134,7 +147,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
     for (const watched of open.values()) {
       const { socket } = watched
       const sent = socket.bytesWritten - socket.writableLength
-      if (socket.writableLength === 0 || sent - watched.sent >= limits.answerBytesPerTimeout) {
+      if (socket.writableLength === 0 || sent - watched.sent >= answerBytesPerTimeout) {
         watched.sent = sent
         watched.at = now
       } else if (!watched.isStream && now - watched.at >= given.writeTimeoutMs) socket.destroy()
@@ -142,7 +155,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       if (watched.endedAt !== undefined && now - watched.endedAt >= lingerMs) socket.destroy()
       pending += socket.writableLength
     }
-    if (pending > limits.answersBytes) cutLargest(pending)
+    if (pending > answersBytes) cutLargest(pending)
   }
 
   /** Those that most waits for are cut off: each answer is small enough to be asked for again. */
@@ -152,7 +165,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       .map(({ socket }) => socket)
       .sort((a, b) => b.writableLength - a.writableLength)
     for (const socket of byPending) {
-      if (left <= limits.answersBytes) return
+      if (left <= answersBytes) return
       left -= socket.writableLength
       socket.destroy()
     }
@@ -163,7 +176,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       const now = clock.monotonicMs()
       const watched = { socket, isStream: false, sent: 0, at: now, endedAt: undefined, release: undefined }
       open.set(socket, watched)
-      timer ??= setInterval(watch, limits.answersWatchMs)
+      timer ??= setInterval(watch, answersWatchMs)
       socket.once('close', () => forget(socket))
       // Its answer was given: how long the other side takes to close must not keep others out.
       socket.once('finish', () => {
@@ -176,7 +189,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
         refused.set(socket, taken)
         over.add(socket)
         // The answer to its first request says so. One that asks nothing is closed.
-        const cut = globalThis.setTimeout(() => socket.destroy(), limits.refusedConnectionMs)
+        const cut = globalThis.setTimeout(() => socket.destroy(), refusedConnectionMs)
         socket.once('close', () => clearTimeout(cut))
       } else {
         open.get(socket)!.release = taken
@@ -207,13 +220,13 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
     refusalOf: socket => refused.get(socket),
     count: () => open.size,
     async asked() {
-      const until = clock.monotonicMs() + limits.stopUnaskedMs
+      const until = clock.monotonicMs() + stopUnaskedMs
       while (clock.monotonicMs() < until && [...open.values()].some(one => one.socket.bytesRead === 0)) {
-        await setTimeout(limits.stopUnaskedMs / 20)
+        await setTimeout(stopUnaskedMs / 20)
       }
     },
     stop() {
-      lingerMs = limits.refusedConnectionMs
+      lingerMs = refusedConnectionMs
     },
   }
 }

@@ -1,8 +1,12 @@
 import type { Context } from 'koa'
-import { limits } from '../base/limits.ts'
 import type { EventSink } from '../core/app/stream.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
 import type { StreamConnection } from './memory.ts'
+import { streamBufferBytes, streamCloseMs } from './websocket-sink.ts'
+
+/** How often Server-Sent Events say that they are alive, and what their client is told to wait before it connects again. */
+export const streamHeartbeatMs = 15_000
+export const streamRetryMs = 2_000
 
 /** Answers with events as they come (Server-Sent Events, HTML Living Standard §9.2) until one side ends it. */
 export async function answerFeed(
@@ -49,24 +53,24 @@ export async function answerFeed(
       onceOver: listener => void res.once('close', listener),
       cut: () => res.destroy(),
     }),
-    isFull: () => res.writableLength >= limits.streamBufferBytes,
+    isFull: () => res.writableLength >= streamBufferBytes,
     drained: () => new Promise(resolve => void res.once('drain', () => resolve())),
     tick(nowMs) {
       saidAt ??= nowMs
-      if (nowMs - saidAt < limits.streamHeartbeatMs || res.writableLength > 0) return
+      if (nowMs - saidAt < streamHeartbeatMs || res.writableLength > 0) return
       res.write(':\n\n')
       saidAt = nowMs
     },
     end(why) {
       if (why === 'slow') res.destroy()
       else res.end()
-      const timer = setTimeout(() => res.destroy(), limits.streamCloseMs)
+      const timer = setTimeout(() => res.destroy(), streamCloseMs)
       res.once('close', () => clearTimeout(timer))
     },
   }
   const close = feed(sink)
   begin()
-  res.write(`retry: ${limits.streamRetryMs}\n\n`)
+  res.write(`retry: ${streamRetryMs}\n\n`)
   await closed
   close()
 }

@@ -1,6 +1,9 @@
-import { limits } from '../base/limits.ts'
 import { invalidRequest, type Problem } from '../base/problem.ts'
 import type { Pace } from '../base/turns.ts'
+
+/** Parts of a form (recipients, attachments and fields), and the bytes of the header of each. */
+const formParts = 400
+const formPartHeaderBytes = 8 * 1024
 
 /** A part of a form, as it stands in its body. */
 export interface FormPart {
@@ -19,14 +22,13 @@ const searchCost = 4
  * @throws Problem `invalid_request` for what is no such body, has too many parts or too long headers
  */
 export async function splitParts(body: Buffer, boundary: string, pace: Pace): Promise<FormPart[]> {
-  const { formPartHeaderBytes } = limits
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   const parts: FormPart[] = []
   // The first delimiter needs no line end before it.
   const isAtBegin = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2))
   let at = isAtBegin ? delimiter.length - 2 : await endOf(body, delimiter, 0, pace)
   while (at >= 0 && body.toString('latin1', at, at + 2) !== '--') {
-    if (parts.length >= limits.formParts) throw malformed(`it has more than ${limits.formParts} parts`)
+    if (parts.length >= formParts) throw malformed(`it has more than ${formParts} parts`)
     const start = body.toString('latin1', at, at + formPartHeaderBytes)
     const end = start.indexOf(headerEnd)
     if (!start.startsWith('\r\n') || end < 0) {

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from 'typebox'
-import { limits } from '../base/limits.ts'
+import { formTextBytes } from '../api/sending.ts'
 import { Problem } from '../base/problem.ts'
 import { createPace, type Pace } from '../base/turns.ts'
 import type { Contents } from './contents.ts'
@@ -10,7 +10,7 @@ import { scanJson } from './json-scan.ts'
  * Makes a multipart/form-data body (RFC 7578) into the value that the same request has as JSON, for the same validation:
  * files become `{filename, contentType, content}` with their bytes in `contents`; lists are repeated fields or JSON;
  * booleans are `true` and `false`. What does not fit stays as it came, so that validation names it.
- * @throws Problem `invalid_request`; `payload_too_large` for more text than `limits.formTextBytes`
+ * @throws Problem `invalid_request`; `payload_too_large` for more text than `formTextBytes`
  */
 export async function readForm(
   body: Buffer,
@@ -55,8 +55,8 @@ function createEntryReader(contents: Contents, pace: Pace) {
       return { filename: entry.name, ...contentType, content: contents.keep(content) }
     }
     textBytes += content.length
-    if (textBytes > limits.formTextBytes) {
-      const message = `The fields of a form, without its files, have at most ${limits.formTextBytes} bytes in all.`
+    if (textBytes > formTextBytes) {
+      const message = `The fields of a form, without its files, have at most ${formTextBytes} bytes in all.`
       throw new Problem('payload_too_large', message)
     }
     await pace(content.length)

@@ -1,6 +1,14 @@
-import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import type { Pace } from '../base/turns.ts'
+
+/**
+ * A JSON body: levels inside one another, names and values in all, its bytes besides the contents of attachments, and
+ * from how many bytes on such a content is taken out before the rest is parsed.
+ */
+export const jsonDepth = 32
+export const jsonValues = 20_000
+export const jsonTextBytes = 4 * 1024 * 1024
+export const jsonContentBytes = 4 * 1024
 
 /** Where a string stands in the bytes of a JSON text, without its quotes. */
 export interface Span {
@@ -34,7 +42,7 @@ interface Container {
 export async function scanJson(bytes: Buffer, takesContents: boolean, pace: Pace): Promise<Span[]> {
   const contents: Span[] = []
   /** How far the text may go: it is moved on by what is taken out. */
-  let until: number = takesContents ? limits.jsonTextBytes : bytes.length
+  let until: number = takesContents ? jsonTextBytes : bytes.length
   let values = 1
   const open: Container[] = []
   let isName = false
@@ -44,12 +52,11 @@ export async function scanJson(bytes: Buffer, takesContents: boolean, pace: Pace
   let isEscaped = false
 
   const count = () => {
-    if (++values > limits.jsonValues)
-      throw invalidRequest('body', `has more than ${limits.jsonValues} names and values`)
+    if (++values > jsonValues) throw invalidRequest('body', `has more than ${jsonValues} names and values`)
   }
   const begin = (isObject: boolean) => {
-    if (open.push({ isObject, name: '' }) > limits.jsonDepth) {
-      throw invalidRequest('body', `is nested deeper than ${limits.jsonDepth} levels`)
+    if (open.push({ isObject, name: '' }) > jsonDepth) {
+      throw invalidRequest('body', `is nested deeper than ${jsonDepth} levels`)
     }
     isName = isObject
     count()
@@ -61,7 +68,7 @@ export async function scanJson(bytes: Buffer, takesContents: boolean, pace: Pace
   const end = (at: number) => {
     const length = at - start
     if (isName) open.at(-1)!.name = length > longestName ? '' : bytes.toString('latin1', start, at)
-    else if (takesContents && length > limits.jsonContentBytes && isContent(open)) {
+    else if (takesContents && length > jsonContentBytes && isContent(open)) {
       contents.push({ start, end: at })
       until += length
     }

@@ -1,5 +1,4 @@
-import { limits } from '../base/limits.ts'
-import type { Pace } from '../base/turns.ts'
+import { type Pace, sliceBytes } from '../base/turns.ts'
 
 /** So many characters of what is told are made into JSON at a stretch. */
 const pieceLength = 64 * 1024
@@ -32,8 +31,8 @@ function lengthOfObject(object: object, most: number): number {
 
 /** The same bytes as JSON.stringify gives and the end of a line, made at a pace: a long text holds up others, too. */
 export async function jsonBytes(value: unknown, pace: Pace): Promise<Buffer> {
-  const length = jsonLength(value, limits.sliceBytes)
-  if (length <= limits.sliceBytes) {
+  const length = jsonLength(value, sliceBytes)
+  if (length <= sliceBytes) {
     await pace(length)
     return Buffer.from(`${JSON.stringify(value)}\n`)
   }

@@ -1,6 +1,5 @@
 import type { Context } from 'koa'
-import { limits } from '../base/limits.ts'
-import { createPace } from '../base/turns.ts'
+import { createPace, unpacedBytes } from '../base/turns.ts'
 import { jsonBytes, jsonLength } from './json-text.ts'
 import { answerKept, type KeptBody, keepBody } from './kept-body.ts'
 
@@ -34,7 +33,7 @@ export async function answerSharedJson(context: Context, value: object): Promise
 const longText = 16 * 1024
 
 async function bodyOf(value: unknown): Promise<Buffer | string> {
-  const isSmall = jsonLength(value, limits.unpacedBytes) <= limits.unpacedBytes
+  const isSmall = jsonLength(value, unpacedBytes) <= unpacedBytes
   if (!isSmall) return jsonBytes(value, createPace())
   const text = textOf(value)
   return text.length > longText ? Buffer.from(text) : text

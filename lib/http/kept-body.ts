@@ -1,9 +1,8 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Context } from 'koa'
-import { limits } from '../base/limits.ts'
 import { sha256Hex } from '../base/secret.ts'
-import { takeTurns } from '../base/turns.ts'
+import { takeTurns, unpacedBytes } from '../base/turns.ts'
 
 /** A body that stays the same: its bytes in every form are made once and held once, however many read them. */
 export interface KeptBody {
@@ -52,6 +51,6 @@ export async function answerKept(context: Context, { etag, identity, compressed 
   }
   if (form !== undefined) context.set('Content-Encoding', form)
   const bytes = form === undefined ? identity : compressed.get(form)!
-  if (bytes.length > limits.unpacedBytes) await takeTurn()
+  if (bytes.length > unpacedBytes) await takeTurn()
   context.body = bytes
 }

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { limits } from '../base/limits.ts'
+
+/** Bytes that are still read of a body that was answered already, so that its client reads the answer. */
+export const lingerBytes = 64 * 1024 * 1024
 
 /**
  * Sees to it that the answer to a request can be read when the connection ends with it, also where it was given before
@@ -20,7 +22,7 @@ export function lingerAfter(request: IncomingMessage): void {
 
 /** Whether more of the body may come than is read on for an answer that was given already; unknown is more. */
 export function isMoreThanLinger({ headers, complete }: IncomingMessage): boolean {
-  return !complete && !(Number(headers['content-length']) <= limits.lingerBytes)
+  return !complete && !(Number(headers['content-length']) <= lingerBytes)
 }
 
 /** Says nothing more, and reads on until the other side ends; how long, `createConnections` bounds. */
@@ -29,7 +31,7 @@ export function linger(socket: Duplex): void {
   // Nothing of it is a request.
   socket.removeAllListeners('data')
   socket.removeAllListeners('end')
-  let left: number = limits.lingerBytes
+  let left: number = lingerBytes
   socket.on('data', (chunk: Buffer) => {
     left -= chunk.length
     if (left < 0) socket.destroy()

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { limits } from '../base/limits.ts'
+
+/** Requests that may wait on one connection until the answers before them have left; one more ends it. */
+export const pipelinedRequests = 250
 
 /** What answers a request. */
 export type Answerer = (request: IncomingMessage, response: ServerResponse) => void
@@ -8,7 +10,7 @@ export type Answerer = (request: IncomingMessage, response: ServerResponse) => v
 /**
  * The same, one request of a connection at a time (RFC 9112 §9.3.2): the next is looked at when the answer before it has left
  * for the system. Node hands over all that came together, and what many answers take would be held for who reads none. Of a
- * connection that has closed the others are dropped. More than `limits.pipelinedRequests` ahead end it: nothing can be said of
+ * connection that has closed the others are dropped. More than `pipelinedRequests` ahead end it: nothing can be said of
  * them before their turn.
  */
 export function oneAtATime(answer: Answerer): Answerer {
@@ -30,7 +32,7 @@ export function oneAtATime(answer: Answerer): Answerer {
     if (!held) {
       waiting.set(socket, [])
       begin(request, response)
-    } else if (held.length < limits.pipelinedRequests) held.push([request, response])
+    } else if (held.length < pipelinedRequests) held.push([request, response])
     else socket.destroy()
   }
 }

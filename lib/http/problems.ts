@@ -1,6 +1,5 @@
 import type { Context, Middleware } from 'koa'
 import { BlobsFault, BytesElsewhere } from '../base/blobs-fault.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
@@ -17,6 +16,9 @@ import { tellSystemFault } from '../base/system-fault.ts'
 import { databaseOut } from '../core/app/status.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
+
+/** The Retry-After during an outage of the database. */
+const outageRetrySeconds = 10
 
 /** Answers whatever is thrown further in: a Problem as it is; all else is a bug, logged here once, and a 500. */
 export function answerProblems(log: Log, meter: Meter): Middleware {
@@ -81,7 +83,7 @@ function answerProblem(context: Context, problem: Problem): void {
 
 /** The header fields that belong to a problem. Who finds the server unavailable is always told when to ask again. */
 export function headersOf({ code, more }: Problem): Record<string, string> {
-  const { retryAfterSeconds = code === 'unavailable' ? limits.outageRetrySeconds : undefined } = more
+  const { retryAfterSeconds = code === 'unavailable' ? outageRetrySeconds : undefined } = more
   return {
     ...(typeof retryAfterSeconds === 'number' && { 'Retry-After': String(retryAfterSeconds) }),
     // RFC 9110 §15.5.2

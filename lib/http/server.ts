@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, type ListenOptions, type Socket, Server as TcpServer } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
-import { limits } from '../base/limits.ts'
+import { requestsWatchMs, stopPeersMs } from '../base/in-time.ts'
 import { createNetworkSet, networkOf } from '../base/network.ts'
 import { createThrottles, type Throttles } from '../core/account/throttles.ts'
 import type { App } from '../core/app/app.ts'
@@ -22,6 +22,14 @@ import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { answerOnSocket } from './socket-answer.ts'
 import { createWebSocketDoor } from './websocket.ts'
+
+/**
+ * The memory of request bodies, large answers and replayed events: of all together, and of one key (or of one address without a key). How
+ * long an answer waits for memory, and after what time one may be cut off that is not read, or a body that is still arriving.
+ */
+const httpBytes = 512 * 1024 * 1024
+export const httpBytesPerKey = 128 * 1024 * 1024
+const httpBytesWaitMs = 10_000
 
 export interface HttpDoor {
   /** How many connections are open. */
@@ -79,7 +87,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
   koa.use(answerProblems(app.log, app.meter))
   const { perKey, perAddress, perVisitor } = throttles
   const memory = createMemoryBudget(
-    { bytes: limits.httpBytes, bytesPerKey: limits.httpBytesPerKey, waitMs: limits.httpBytesWaitMs },
+    { bytes: httpBytes, bytesPerKey: httpBytesPerKey, waitMs: httpBytesWaitMs },
     app.clock,
     () => app.meter.count('http_answers_refused_total'),
   )
@@ -127,7 +135,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
       {
         headersTimeout: times.headerMs,
         requestTimeout: times.requestMs,
-        connectionsCheckingInterval: limits.requestsWatchMs,
+        connectionsCheckingInterval: requestsWatchMs,
         // Node would refuse it without a word; `hostFault` does with one.
         requireHostHeader: false,
         shouldUpgradeCallback,
@@ -171,7 +179,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
       // A client that does not end its request is not waited for.
       const timer = setTimeout(() => {
         for (const server of servers) server.closeAllConnections()
-      }, limits.stopPeersMs)
+      }, stopPeersMs)
       // This one ends what http.Server began beside, and who is idle.
       for (const server of servers) server.close()
       await Promise.all(ends)

@@ -1,4 +1,5 @@
 import type { RawData, WebSocket } from 'ws'
+import { streamFrames, streamFramesMs } from '../api/event-stream.ts'
 import { compileValidator } from '../api/validate.ts'
 import {
   type WsClientMessage,
@@ -6,12 +7,12 @@ import {
   type WsSubscribe,
   webSocketRequests,
 } from '../api/web-socket.ts'
-import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import { choiceInWords } from '../base/value-words.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
+import { streamSubscriptions } from '../core/events/reader.ts'
 import { listMeantInboxes, readInboxIds, readSubscription } from '../core/events/subscription.ts'
 import { type MemoryBudget, ownerOf, type StreamConnection, streamMemory } from './memory.ts'
 import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
@@ -63,8 +64,8 @@ export function serveWebSocket(app: App, memory: MemoryBudget, socket: WebSocket
     if (socket.readyState !== socket.OPEN) return false
     const now = clock.monotonicMs()
     arrivedAt.push(now)
-    if (arrivedAt.length <= limits.streamFrames) return true
-    if (now - arrivedAt.shift()! >= limits.streamFramesMs) return true
+    if (arrivedAt.length <= streamFrames) return true
+    if (now - arrivedAt.shift()! >= streamFramesMs) return true
     closeWebSocket(socket, 'tooManyMessages')
     return false
   }
@@ -112,7 +113,7 @@ export function serveWebSocket(app: App, memory: MemoryBudget, socket: WebSocket
     if (!reader!.add(subscription)) {
       throw invalidRequest(
         '',
-        `There are ${limits.streamSubscriptions} subscriptions already. Unsubscribe from some first`,
+        `There are ${streamSubscriptions} subscriptions already. Unsubscribe from some first`,
       )
     }
     // Nothing is told before this turn of the event loop is over.

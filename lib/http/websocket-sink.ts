@@ -1,8 +1,18 @@
 import type { WebSocket } from 'ws'
+import { streamFrames, streamFramesMs, streamPingMs } from '../api/event-stream.ts'
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
+import { streamsPerKey } from '../base/problem.ts'
 import type { EventSink, StreamEnd } from '../core/app/stream.ts'
 import type { StreamConnection } from './memory.ts'
+
+/** Bytes that may wait to be read by one client. */
+export const streamBufferBytes = 256 * 1024
+/** After so long without its pong a WebSocket client is cut off (RFC 6455 §5.5.2). */
+export const streamPongMs = 10_000
+/** What a closing handshake may take; less than `stopMs`. */
+export const streamCloseMs = 2_000
+/** The same for a reader that was too slow, and has to read what waits for it before it comes to the close frame. */
+const streamSlowCloseMs = 30_000
 
 /** Close codes (RFC 6455 §7.4): those of the protocol, and those of ours from 4000 on. */
 const closeCodes = {
@@ -12,20 +22,20 @@ const closeCodes = {
   unauthorised: [4001, 'There is no such key, or it was revoked.'],
   revoked: [4001, 'The key was revoked.'],
   forbidden: [4003, 'The key reaches none of these inboxes.'],
-  tooManyStreams: [4008, `A key may have ${limits.streamsPerKey} streams open.`],
+  tooManyStreams: [4008, `A key may have ${streamsPerKey} streams open.`],
   slow: [4009, 'You read too slowly. Connect again with last_event_id.'],
-  tooManyMessages: [4029, `More than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} s.`],
+  tooManyMessages: [4029, `More than ${streamFrames} messages in ${streamFramesMs / 1000} s.`],
 } as const satisfies Record<StreamEnd | string, readonly [code: number, reason: string]>
 
 /** Closes with a handshake that has its time; after it the connection is cut. A slow reader first has to come to it. */
 export function closeWebSocket(socket: WebSocket, why: keyof typeof closeCodes): void {
   const [code, reason] = closeCodes[why]
   socket.close(code, reason)
-  cutLater(socket, why === 'slow' ? limits.streamSlowCloseMs : limits.streamCloseMs)
+  cutLater(socket, why === 'slow' ? streamSlowCloseMs : streamCloseMs)
 }
 
 /** Cuts a connection that is being closed, when that takes too long. */
-export function cutLater(socket: WebSocket, afterMs: number = limits.streamCloseMs): void {
+export function cutLater(socket: WebSocket, afterMs: number = streamCloseMs): void {
   const timer = setTimeout(() => socket.terminate(), afterMs)
   socket.once('close', () => clearTimeout(timer))
 }
@@ -40,7 +50,7 @@ export function createWebSocketSink(
   let pingedAt: number | undefined
   let makeRoom: (() => void) | undefined
   const drained = () => {
-    if (!makeRoom || socket.bufferedAmount > limits.streamBufferBytes / 2) return
+    if (!makeRoom || socket.bufferedAmount > streamBufferBytes / 2) return
     makeRoom()
     makeRoom = undefined
   }
@@ -61,15 +71,15 @@ export function createWebSocketSink(
       onceOver: listener => void socket.once('close', listener),
       cut: () => socket.terminate(),
     }),
-    isFull: () => socket.bufferedAmount >= limits.streamBufferBytes,
+    isFull: () => socket.bufferedAmount >= streamBufferBytes,
     drained: () =>
       new Promise(resolve => {
         makeRoom = resolve
       }),
     tick(nowMs) {
       if (pingedAt !== undefined) {
-        if (nowMs - pingedAt >= limits.streamPongMs) socket.terminate()
-      } else if (nowMs - heardAt >= limits.streamPingMs) {
+        if (nowMs - pingedAt >= streamPongMs) socket.terminate()
+      } else if (nowMs - heardAt >= streamPingMs) {
         pingedAt = nowMs
         socket.ping()
       }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
 import type { App } from '../core/app/app.ts'
@@ -13,6 +12,9 @@ import { answerOnSocket } from './socket-answer.ts'
 import { takeOrRefuse } from './throttle.ts'
 import { serveWebSocket } from './websocket-session.ts'
 import { closeWebSocket, cutLater } from './websocket-sink.ts'
+
+/** Bytes of a message of a WebSocket client. */
+const streamFrameBytes = 64 * 1024
 
 export interface WebSocketParts {
   readonly app: App
@@ -46,7 +48,7 @@ export function createWebSocketDoor({
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    maxPayload: limits.streamFrameBytes,
+    maxPayload: streamFrameBytes,
     // Every connection would hold a compressor of its own, and what is shared by all readers would be copied for each.
     perMessageDeflate: false,
   })

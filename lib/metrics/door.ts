@@ -1,9 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { limits } from '../base/limits.ts'
+import { requestsWatchMs } from '../base/in-time.ts'
 import type { Log } from '../base/log.ts'
 import { packageVersion } from '../base/package-root.ts'
 import type { Metrics } from './registry.ts'
+
+/** How long an answer of /metrics is given again. */
+const metricsKeptMs = 1_000
+/** How long a request for metrics may take. */
+const metricsRequestMs = 10_000
+/** Connections that ask for metrics. */
+const metricsConnections = 20
 
 /** Where /metrics is asked for. */
 export interface MetricsDoor {
@@ -32,7 +39,7 @@ export function createMetricsDoor(metrics: Metrics, look: () => Promise<void>, l
       const forget = () => {
         if (answer === made) answer = undefined
       }
-      made.then(() => setTimeout(forget, limits.metricsKeptMs).unref(), forget)
+      made.then(() => setTimeout(forget, metricsKeptMs).unref(), forget)
     }
     return answer
   }
@@ -56,16 +63,16 @@ export function createMetricsDoor(metrics: Metrics, look: () => Promise<void>, l
     async listen(host, port) {
       const server = createServer(
         {
-          headersTimeout: limits.metricsRequestMs,
-          requestTimeout: limits.metricsRequestMs,
-          connectionsCheckingInterval: limits.requestsWatchMs,
+          headersTimeout: metricsRequestMs,
+          requestTimeout: metricsRequestMs,
+          connectionsCheckingInterval: requestsWatchMs,
           maxHeaderSize: 8 * 1024,
         },
         (request, response) => void handle(request, response),
       )
       // Who asks and does not read is cut off.
-      server.timeout = limits.metricsRequestMs
-      server.maxConnections = limits.metricsConnections
+      server.timeout = metricsRequestMs
+      server.maxConnections = metricsConnections
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       server.once('error', reject)
       server.listen({ host, port, ipv6Only: true }, resolve)

@@ -1,9 +1,8 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
-import { idOf, instantOf, listOf, named, nullableText } from './shape.ts'
+import { idOf, instantOf, labelLength, listOf, named, nullableText } from './shape.ts'
 
 const name = nullableText({
-  maxLength: limits.labelLength,
+  maxLength: labelLength,
   description: 'A label for people, to know the key by when it is to be revoked.',
   examples: ['ticket agent'],
 })

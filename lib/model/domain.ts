@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
+import { recordFoundLength, recordsFound } from '../base/lengths.ts'
 import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 export const DomainStatus = oneOf(['pending', 'verifying', 'verified', 'failed', 'under_review'], {
@@ -60,7 +60,7 @@ export const DomainRecord = named(
         'As of the last check. missing: not found yet, or not known because DNS did not answer (`problem` says so). invalid: found but wrong, as `problem` says. valid: published and right.',
     }),
     found: Type.Array(Type.String({ examples: ['v=DMARC1; p=none'] }), {
-      description: `What stands in DNS under this name, as of the last check: an MX as priority and host. At most ${limits.recordsFound}, the first ${limits.recordFoundLength} characters of each.`,
+      description: `What stands in DNS under this name, as of the last check: an MX as priority and host. At most ${recordsFound}, the first ${recordFoundLength} characters of each.`,
     }),
     problem: nullableText({
       description: 'What is wrong and what to do about it; null when the record is valid.',

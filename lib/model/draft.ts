@@ -1,6 +1,5 @@
 import Type, { type TSchema } from 'typebox'
-import { limits } from '../base/limits.ts'
-import { AttachmentUpload, SendRequest } from './send.ts'
+import { AttachmentUpload, attachmentsCount, SendRequest } from './send.ts'
 import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 /** The same schema, or null, which empties the field. */
@@ -41,7 +40,7 @@ const draftFields = {
     Type.Unsafe<readonly AttachmentUpload[] | null>({
       type: ['array', 'null'],
       items: AttachmentUpload,
-      maxItems: limits.attachmentsCount,
+      maxItems: attachmentsCount,
       description: 'They take the place of those that were there; null: there are none.',
     }),
   ),

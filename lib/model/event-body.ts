@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
+import { linksShown } from '../base/lengths.ts'
 import { eventMeanings, eventNames } from './event.ts'
 import {
   Authentication,
@@ -73,7 +73,7 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
     examples: [null],
   }),
   links: Type.Array(Link, {
-    maxItems: limits.links,
+    maxItems: linksShown,
     examples: [[]],
     description: 'Inbound: the web links outside of quotes.',
   }),

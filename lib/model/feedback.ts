@@ -1,6 +1,8 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
 import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
+
+/** Characters of a note for the operator, and of its context. */
+export const feedbackLength = 10_000
 
 const FeedbackType = oneOf(['bug', 'friction', 'feature_request'], {
   title: 'FeedbackType',
@@ -11,7 +13,7 @@ const FeedbackType = oneOf(['bug', 'friction', 'feature_request'], {
 
 const message = Type.String({
   minLength: 1,
-  maxLength: limits.feedbackLength,
+  maxLength: feedbackLength,
   description: 'What the operator should know, in your own words.',
   examples: ['The wait for a code is too short by default.'],
 })
@@ -22,7 +24,7 @@ export const FeedbackCreation = named('FeedbackCreation', 'What the operator is 
   context: Type.Optional(
     Type.Unsafe<string | Record<string, unknown>>({
       anyOf: [{ type: 'string' }, { type: 'object' }],
-      description: `What it happened with: a text or an object, of at most ${limits.feedbackLength} characters as JSON.`,
+      description: `What it happened with: a text or an object, of at most ${feedbackLength} characters as JSON.`,
       examples: [{ operation: 'waitForMessages' }],
     }),
   ),

@@ -1,9 +1,10 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
-import { idOf, instantOf, named, nullableOneOf, nullableText } from './shape.ts'
+import { displayNameLength } from '../base/lengths.ts'
+import { mailboxNameMax, mailboxNameMin } from '../base/problem.ts'
+import { idOf, instantOf, labelLength, named, nullableOneOf, nullableText } from './shape.ts'
 
 const displayName = nullableText({
-  maxLength: limits.displayNameLength,
+  maxLength: displayNameLength,
   description: 'The name in the From header of what the inbox sends.',
   examples: ['Support'],
 })
@@ -76,7 +77,7 @@ const forwarding = {
 export const InboxCreation = named('InboxCreation', 'An inbox that is to be made.', {
   mailboxName: Type.Optional(
     Type.String({
-      description: `The part before the @: ${limits.mailboxNameMin} to ${limits.mailboxNameMax} characters of a-z, 0-9, dot, hyphen, underscore. Random when omitted.`,
+      description: `The part before the @: ${mailboxNameMin} to ${mailboxNameMax} characters of a-z, 0-9, dot, hyphen, underscore. Random when omitted.`,
     }),
   ),
   displayName: Type.Optional(displayName),
@@ -84,7 +85,7 @@ export const InboxCreation = named('InboxCreation', 'An inbox that is to be made
   podId: Type.Optional(Type.String({ description: 'A pod id or clientId; the default pod when omitted.' })),
   clientId: Type.Optional(
     nullableText({
-      maxLength: limits.labelLength,
+      maxLength: labelLength,
       description:
         'Your own name for the inbox, unique in its pod. The same request again gives the inbox that it made, with 200, so that a program may ask for it at each start; another request with the same clientId is refused.',
       examples: ['support'],

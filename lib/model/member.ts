@@ -1,9 +1,8 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
-import { instantOf, named, nullableText } from './shape.ts'
+import { instantOf, labelLength, named, nullableText } from './shape.ts'
 
 const name = nullableText({
-  maxLength: limits.labelLength,
+  maxLength: labelLength,
   description: 'What the person is called, for people; nothing is done with it.',
   examples: ['Ann'],
 })

@@ -1,8 +1,13 @@
 import Type from 'typebox'
 import { categories } from '../base/category.ts'
-import { limits } from '../base/limits.ts'
+import { attachmentTextLength, linksShown } from '../base/lengths.ts'
 import { replyClasses } from '../base/reply-class.ts'
 import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
+
+/** Recipients that the header of a received message may give a reply to all. */
+export const derivedRecipientsOfAll = 50
+/** Characters of the text of an attachment that lists and events show. */
+export const parsedTextLength = 4_000
 
 export const Direction = oneOf(['inbound', 'outbound'], {
   title: 'MessageDirection',
@@ -145,7 +150,7 @@ const Attachment = named('Attachment', 'A file that came or went with a message.
   }),
   extractionMethod: ExtractionMethod,
   parsedText: nullableText({
-    description: `The first ${limits.parsedTextLength} characters of its text, once that was asked for; null before.`,
+    description: `The first ${parsedTextLength} characters of its text, once that was asked for; null before.`,
     examples: [null],
   }),
 })
@@ -157,7 +162,7 @@ export const AttachmentText = named('AttachmentText', 'What an attachment says.'
   contentType: Attachment.properties.contentType,
   extractionMethod: ExtractionMethod,
   text: nullableText({
-    description: `Its text, at most ${limits.attachmentTextLength} characters; null with unsupported and error.`,
+    description: `Its text, at most ${attachmentTextLength} characters; null with unsupported and error.`,
     examples: ['Seventy-two tons.'],
   }),
 })
@@ -196,7 +201,7 @@ export const Message = named('Message', 'A message that came in or was sent.', {
   }),
   deliveryRole: DeliveryRole,
   replyTo: nullableText({
-    description: `Where answers are wanted (Reply-To), comma-separated if several; null: at fromAddr. If Reply-To names more than ${limits.derivedRecipientsOfAll + 1} addresses, the first ${limits.derivedRecipientsOfAll + 1} are here and \`parseProblems\` says so.`,
+    description: `Where answers are wanted (Reply-To), comma-separated if several; null: at fromAddr. If Reply-To names more than ${derivedRecipientsOfAll + 1} addresses, the first ${derivedRecipientsOfAll + 1} are here and \`parseProblems\` says so.`,
   }),
   cc: Type.Array(Type.String(), {
     description: 'The addresses of Cc: who got a copy, for all to see.',
@@ -265,7 +270,7 @@ export const Message = named('Message', 'A message that came in or was sent.', {
     examples: [null],
   }),
   links: Type.Array(Link, {
-    maxItems: limits.links,
+    maxItems: linksShown,
     examples: [[]],
     description:
       'Inbound: the web links outside of quotes (what was forwarded is none), each once, and what each stands under.',

@@ -1,15 +1,14 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
-import { idOf, instantOf, named, nullableText } from './shape.ts'
+import { idOf, instantOf, labelLength, named, nullableText } from './shape.ts'
 
 const clientId = nullableText({
   minLength: 1,
-  maxLength: limits.labelLength,
+  maxLength: labelLength,
   description: "The caller's own identifier, unique in the account; usable in place of the pod's id.",
   examples: ['customer-17'],
 })
 const name = nullableText({
-  maxLength: limits.labelLength,
+  maxLength: labelLength,
   description: 'A label for people; nothing is found by it.',
   examples: ['Customer 17'],
 })

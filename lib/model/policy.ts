@@ -1,6 +1,9 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
+import { policyRules } from '../base/problem.ts'
 import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
+
+/** The text of a rule: an address, or a domain with `*@` before it. */
+export const policyValueLength = 320
 
 export const PolicyDirection = oneOf(['inbound', 'outbound'], {
   title: 'PolicyDirection',
@@ -26,7 +29,7 @@ export type PolicyWriter = 'account' | 'pod'
 
 const value = Type.String({
   minLength: 1,
-  maxLength: limits.policyValueLength,
+  maxLength: policyValueLength,
   description:
     'An address; example.com, @example.com or *@example.com for that exact domain; *.example.com for it and every subdomain.',
   examples: ['*.example.com'],
@@ -96,7 +99,7 @@ const replacement = named(
   {
     mode: PolicyMode,
     rules: Type.Array(PolicyRuleEntry, {
-      maxItems: limits.policyRules,
+      maxItems: policyRules,
       description: 'They replace the rules of this level.',
     }),
   },

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
 import { Delivery } from './message.ts'
+import { pageSizeMax } from './page.ts'
 import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 const QueueState = oneOf(['waiting', 'under way', 'held'], {
@@ -44,7 +44,7 @@ export const QueueSelection = named(
     ids: Type.Optional(
       Type.Array(Type.String({ format: 'uuid' }), {
         minItems: 1,
-        maxItems: limits.pageSizeMax,
+        maxItems: pageSizeMax,
         description: 'Those with these ids, and those of messages with these ids.',
       }),
     ),

@@ -1,15 +1,24 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
+import { filenameLength, sendRecipients, subjectLength } from '../base/lengths.ts'
+import { attachmentsBytes } from '../base/problem.ts'
 import { idOf, named, nullableText, oneOf } from './shape.ts'
+
+/** An address with a display name, as a request writes it. */
+export const mailboxLength = 998
+/** Characters of the text and of the HTML of a message that is sent. */
+export const sendBodyLength = 100_000
+export const sendBodyHtmlLength = 500_000
+/** Attachments of a message that is sent. */
+export const attachmentsCount = 100
 
 /** An address or a list of them, each as `bob@example.net` or `Bob <bob@example.net>`. */
 function people(description: string, example = 'bob@example.net') {
   return Type.Unsafe<string | readonly string[]>({
     // Each of the rest is asked of what has this type.
     type: ['string', 'array'],
-    maxLength: limits.mailboxLength,
-    maxItems: limits.sendRecipients,
-    items: { type: 'string', maxLength: limits.mailboxLength, examples: [example] },
+    maxLength: mailboxLength,
+    maxItems: sendRecipients,
+    items: { type: 'string', maxLength: mailboxLength, examples: [example] },
     description: `${description} An address or a list, each as bob@example.net or Bob <bob@example.net>.`,
     examples: [example],
   })
@@ -18,7 +27,7 @@ function people(description: string, example = 'bob@example.net') {
 const upload = named('AttachmentUpload', 'A file that goes with a message.', {
   filename: Type.String({
     minLength: 1,
-    maxLength: limits.filenameLength,
+    maxLength: filenameLength,
     description: 'What the file is called for the recipient.',
     examples: ['report.txt'],
   }),
@@ -56,21 +65,21 @@ export const SendRequest = named('SendRequest', 'A message to be sent, or a repl
   ),
   body: Type.String({
     minLength: 1,
-    maxLength: limits.sendBodyLength,
+    maxLength: sendBodyLength,
     description: 'Plain text or HTML; HTML is recognised, and a text part is made for it.',
     examples: ['Hello Bob,\n\nhow much is the fish?'],
   }),
   subject: Type.Optional(
     Type.String({
       minLength: 1,
-      maxLength: limits.subjectLength,
+      maxLength: subjectLength,
       description: "Required for a new thread; in a reply the thread's subject with Re: when omitted.",
       examples: ['The fish'],
     }),
   ),
   bodyHtml: Type.Optional(
     Type.String({
-      maxLength: limits.sendBodyHtmlLength,
+      maxLength: sendBodyHtmlLength,
       description: 'Only when the text and the HTML must differ.',
     }),
   ),
@@ -103,8 +112,8 @@ export const SendRequest = named('SendRequest', 'A message to be sent, or a repl
   bcc: Type.Optional(people('Who gets a copy that the other recipients do not see.', 'dan@example.net')),
   attachments: Type.Optional(
     Type.Array(AttachmentUpload, {
-      maxItems: limits.attachmentsCount,
-      description: `Files that go with it, together at most ${limits.attachmentsBytes / 1024 / 1024} MB.`,
+      maxItems: attachmentsCount,
+      description: `Files that go with it, together at most ${attachmentsBytes / 1024 / 1024} MB.`,
     }),
   ),
   autoSubmitted: Type.Optional(
@@ -140,7 +149,7 @@ export const ForwardRequest = named(
     to: people('Whom the message is passed on to.'),
     body: Type.Optional(
       Type.String({
-        maxLength: limits.sendBodyLength,
+        maxLength: sendBodyLength,
         description: 'What stands before it: plain text or HTML.',
         examples: ['For your information.'],
       }),

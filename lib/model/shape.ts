@@ -1,5 +1,8 @@
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
 
+/** Characters of a name or a label that a client gives. */
+export const labelLength = 255
+
 /** An object that takes no property but these. */
 export function shape<Properties extends TProperties>(
   properties: Properties,

@@ -1,6 +1,8 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
 import { instantOf, named, nullableText, oneOf } from './shape.ts'
+
+/** The text that tells why an address is suppressed. */
+export const evidenceLength = 1000
 
 export const SuppressionReason = oneOf(['bounce', 'complaint', 'unsubscribe', 'manual'], {
   title: 'SuppressionReason',
@@ -10,7 +12,7 @@ export const SuppressionReason = oneOf(['bounce', 'complaint', 'unsubscribe', 'm
 export type SuppressionReason = Type.Static<typeof SuppressionReason>
 
 const evidence = nullableText({
-  maxLength: limits.evidenceLength,
+  maxLength: evidenceLength,
   description: 'Why: what the other side said, or a note.',
   examples: ['550 5.1.1 no such user'],
 })

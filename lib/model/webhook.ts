@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { limits } from '../base/limits.ts'
+import { webhookUrlLength } from '../base/lengths.ts'
 import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 const secret = {
@@ -36,7 +36,7 @@ export const AccountWebhookChange = named('AccountWebhookChange', 'The address t
   url: Type.String({
     minLength: 1,
     examples: ['https://agent.example.net/hook'],
-    description: `An https address that is reachable from the public Internet, of at most ${limits.webhookUrlLength} characters.`,
+    description: `An https address that is reachable from the public Internet, of at most ${webhookUrlLength} characters.`,
   }),
 })
 export type AccountWebhookChange = Type.Static<typeof AccountWebhookChange>

@@ -1,5 +1,7 @@
 import { isoAfter } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
+
+/** How long an attempt waits that a crash or a stop cut off for the second time or more. */
+export const cutOffWaitMs = 60_000
 
 const minute = 60_000
 const mailWaits = [1, 5, 15, 30, 60, 120, 240, 480].map(minutes => minutes * minute)
@@ -35,7 +37,7 @@ export function dueAgainAt(
   now: Date,
   afterMs: number,
 ): string {
-  if (expiresAt <= now.toISOString()) return isoAfter(now, Math.min(afterMs, limits.cutOffWaitMs))
+  if (expiresAt <= now.toISOString()) return isoAfter(now, Math.min(afterMs, cutOffWaitMs))
   const dueAt = isoAfter(now, afterMs)
   return dueAt > expiresAt ? expiresAt : dueAt
 }

@@ -1,10 +1,14 @@
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { holdsNothing } from '../store/dialect/held.ts'
 import type { Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'
 import { setBackSome, waitingColumns } from '../store/set-back.ts'
+import { sweepRows } from '../store/sweeps.ts'
+
+/** How often it is looked whether the clock was set back, and by how much it is to be. */
+const clockLookMs = 2_000
+const clockStepMs = 2_000
 
 interface Watched {
   /** Other daemons put into the same queue by clocks of their own. */
@@ -35,7 +39,7 @@ export function startClockWatch(app: Watched): () => Promise<void> {
     if (isHeld === false || stopping.signal.aborted) return
     const byMs = Math.round(before - offset())
     before -= byMs
-    if (byMs < limits.clockStepMs) return
+    if (byMs < clockStepMs) return
     if (app.nodes.count > 1) {
       log.warn(
         { byMs },
@@ -48,7 +52,7 @@ export function startClockWatch(app: Watched): () => Promise<void> {
       .then(() => setBack(app, byMs, stopping.signal))
       .catch(error => log.error({ err: error }, 'what waits could not be set back with the clock'))
   }
-  const timer = setInterval(() => void look(), limits.clockLookMs).unref()
+  const timer = setInterval(() => void look(), clockLookMs).unref()
   return () => {
     clearInterval(timer)
     stopping.abort()
@@ -61,7 +65,7 @@ async function setBack({ clock, store }: Watched, byMs: number, stopping: AbortS
   for (const column of waitingColumns) {
     let after: string | undefined = ''
     while (after !== undefined && !stopping.aborted) {
-      const some: Parameters<typeof setBackSome>[2] = { byMs, now, after, limit: limits.sweepRows }
+      const some: Parameters<typeof setBackSome>[2] = { byMs, now, after, limit: sweepRows }
       after = await store.writeHolding(holdsNothing, db => setBackSome(db, column, some))
     }
   }

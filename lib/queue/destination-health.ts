@@ -1,6 +1,5 @@
 import { type Clock, isoAfter } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
-import { Recent } from '../base/recent.ts'
+import { destinationsKnown, Recent } from '../base/recent.ts'
 import {
   deleteDestination,
   findDestination,
@@ -11,6 +10,10 @@ import type { WriteDb } from '../store/dialect/dialect.ts'
 import { deferEntriesTo, releaseEntriesTo } from '../store/queue-entries.ts'
 import type { DestinationRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
+
+/** Entries for one destination that one statement defers or releases, and destinations that one write releases. */
+export const queueMoved = 1_000
+export const destinationsReleased = 100
 
 /** What an attempt has shown of its destination, besides what became of the mail: `slows` answers, and wants less at once. */
 export type Showing = 'answers' | 'slows' | 'fails'
@@ -82,13 +85,13 @@ export async function defer(db: WriteDb, row: DestinationRow, before?: string): 
 
 /** Has what waits for a destination that fails wait until that is tried next; returns how many entries it moved. */
 export function deferWaiting(db: WriteDb, { name, retryAt }: DestinationRow, before = ''): Promise<number> {
-  return deferEntriesTo(db, { destination: name, until: retryAt, before, limit: limits.queueMoved })
+  return deferEntriesTo(db, { destination: name, until: retryAt, before, limit: queueMoved })
 }
 
 async function release(db: WriteDb, { name, retryAt }: DestinationRow, now: Date): Promise<void> {
   if (!(await deleteDestination(db, name))) return
   // What is left, where more than that waited, is due at `retryAt`.
-  const waiting = { destination: name, at: retryAt, now: now.toISOString(), limit: limits.queueMoved }
+  const waiting = { destination: name, at: retryAt, now: now.toISOString(), limit: queueMoved }
   await releaseEntriesTo(db, waiting)
 }
 
@@ -98,7 +101,7 @@ export async function releaseThoseThatSaid(
   clock: Pick<Clock, 'now'>,
   said: string,
 ): Promise<number> {
-  const found = await listDestinationsThatSaid(db, said, limits.destinationsReleased)
+  const found = await listDestinationsThatSaid(db, said, destinationsReleased)
   for (const row of found) await release(db, row, clock.now())
   return found.length
 }
@@ -114,8 +117,8 @@ export async function tryNow(db: WriteDb, clock: Pick<Clock, 'now'>, name: strin
  * Bounded. What is forgotten is found out again.
  */
 export class DestinationMemory {
-  readonly #answering = new Recent<true>(limits.destinationsKnown)
-  readonly #groups = new Recent<string>(limits.destinationsKnown)
+  readonly #answering = new Recent<true>(destinationsKnown)
+  readonly #groups = new Recent<string>(destinationsKnown)
 
   isKnown(name: string): boolean {
     return this.#answering.get(name) === true

@@ -1,6 +1,8 @@
-import { limits } from '../base/limits.ts'
 import { Recent } from '../base/recent.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
+
+/** Of how many inboxes and pods memory knows whose turn it is. */
+const partiesKnown = 10_000
 
 type Whose = Pick<QueueEntryRow, 'podId' | 'inboxId' | 'isKnown'>
 
@@ -10,8 +12,8 @@ type Whose = Pick<QueueEntryRow, 'podId' | 'inboxId' | 'isKnown'>
  * an inbox its turn once.
  */
 export class FastOrder {
-  readonly #last = new Recent<number>(limits.partiesKnown)
-  readonly #begun = new Recent<number>(limits.partiesKnown)
+  readonly #last = new Recent<number>(partiesKnown)
+  readonly #begun = new Recent<number>(partiesKnown)
 
   /** Returns the number of a message that is put now. */
   next({ podId, inboxId, isKnown }: Whose): number {

@@ -1,6 +1,9 @@
 import { isoAfter } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
+import { cutOffWaitMs } from './backoff.ts'
+
+/** How long a claimed queue entry is its holder's; longer than any attempt may take. */
+export const leaseMs = 3_600_000
 
 /** What is done by way of the queue. */
 export const kinds = ['delivery', 'draft', 'webhook'] as const
@@ -39,7 +42,7 @@ export function isAnothers({ leasedBy }: QueueEntryRow, { holder }: Membership):
  * touched: whatever kills this process, the entry is not due before its time, and never without the attempt having been counted.
  */
 export function asLeased(entry: QueueEntryRow, leasedBy: string, now: Date): Leased {
-  const leasedUntil = isoAfter(now, limits.leaseMs)
+  const leasedUntil = isoAfter(now, leaseMs)
   return {
     ...entry,
     leasedBy,
@@ -57,7 +60,7 @@ export function asLeased(entry: QueueEntryRow, leasedBy: string, now: Date): Lea
  */
 export function afterCutOff(entry: Leased, now: Date): Leased {
   const cutOffs = entry.cutOffs + 1
-  if (cutOffs > 1) return { ...entry, dueAt: isoAfter(now, limits.cutOffWaitMs), cutOffs }
+  if (cutOffs > 1) return { ...entry, dueAt: isoAfter(now, cutOffWaitMs), cutOffs }
   const lane = entry.attempts === 1 ? 'fast' : 'slow'
   return { ...entry, lane, dueAt: entry.createdAt, cutOffs }
 }

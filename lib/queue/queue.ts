@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
-import { limits } from '../base/limits.ts'
-import { isStoragePassing } from '../base/storage-fault.ts'
+import { isStoragePassing, postgresAgainMs } from '../base/storage-fault.ts'
 import { listDestinationsThatSaid } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
 import { type Held, holdsNothing } from '../store/dialect/held.ts'
@@ -14,6 +13,7 @@ import type { QueueEntryRow } from '../store/tables.ts'
 import { dueAgainAt, nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import {
   DestinationMemory,
+  destinationsReleased,
   noteShowing,
   postpone,
   releaseThoseThatSaid,
@@ -217,7 +217,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     async releaseThoseThatSaid(said) {
       const release = () => store.write(db => releaseThoseThatSaid(db, clock, said))
       if ((await listDestinationsThatSaid(store.read, said, 1)).length === 0) return
-      while ((await release()) === limits.destinationsReleased);
+      while ((await release()) === destinationsReleased);
       await store.writeHolding(holdsNothing, async db => notice(db, 'queue', 'delivery'))
     },
 
@@ -248,7 +248,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
           return await store.writeHolding(() => held, work)
         } catch (error) {
           if (!isStoragePassing(error) || stopping.signal.aborted) throw error
-          await pause(limits.postgresAgainMs, undefined, { signal: stopping.signal }).catch(() => {})
+          await pause(postgresAgainMs, undefined, { signal: stopping.signal }).catch(() => {})
         }
       }
     },

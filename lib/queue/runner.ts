@@ -1,10 +1,14 @@
 import { setTimeout as rest } from 'node:timers/promises'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { DatabaseDamaged } from '../base/storage-fault.ts'
 import { type Kind, type Leased, LeaseLost } from './lease.ts'
 import type { Queue } from './queue.ts'
 import type { Scheduler } from './scheduler.ts'
+
+/** How long a runner of the queue rests after a look, so that what comes and ends meanwhile is looked at together. */
+const queueRestMs = 5
+/** How often the queue looks for work that another process put. */
+const queuePollMs = 1_000
 
 export interface RunnerParts {
   readonly queue: Queue
@@ -62,14 +66,14 @@ export function createRunner(parts: RunnerParts): Runner {
         // Claims until nothing is due or every place is taken; an entry that ends wakes it again.
         while (!stopped && queue.mayClaim() && (await claimSome()) > 0);
         // What comes and ends meanwhile is looked at together: a look costs as much for one entry as for many.
-        await rest(limits.queueRestMs)
+        await rest(queueRestMs)
       }
     } catch (error) {
       // It may have leased some all the same.
       mayForget = true
       tell({ err: error, kind }, 'queue can not be read')
     }
-    if (!stopped) timer = setTimeout(wake, limits.queuePollMs)
+    if (!stopped) timer = setTimeout(wake, queuePollMs)
   }
 
   async function claimSome(): Promise<number> {

@@ -1,5 +1,5 @@
 import { type Clock, isoAfter } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
+import { destinationsKnown } from '../base/recent.ts'
 import { findAccount } from '../store/account.ts'
 import { findDestination, listDestinations } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
@@ -7,7 +7,13 @@ import type { Store } from '../store/open.ts'
 import { type Line, listDueEntries, listDueOfPod, listDuePods, type Part } from '../store/queue-claims.ts'
 import { leaseEntries, renameDestination, renewLease } from '../store/queue-entries.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
-import { type DestinationMemory, defer, deferWaiting, type Showing } from './destination-health.ts'
+import {
+  type DestinationMemory,
+  defer,
+  deferWaiting,
+  queueMoved,
+  type Showing,
+} from './destination-health.ts'
 import type { FastOrder } from './fast-order.ts'
 import {
   asLeased,
@@ -16,10 +22,18 @@ import {
   type Kind,
   type Leased,
   LeaseLost,
+  leaseMs,
   type Membership,
 } from './lease.ts'
 import { type Allowance, SlotLimits } from './slot-limits.ts'
 import { Slots } from './slots.ts'
+
+/** What a claim reads where many entries are due: entries of all, pods, and entries of a pod, past those for destinations that are full. */
+const queueFew = 64
+const podsAtOnce = 16
+const queueWindow = 2_000
+/** How long after a probe of a destination that fails began the next one may begin. */
+export const probeAgainMs = 120_000
 
 export interface SchedulerOptions {
   readonly kind: Kind
@@ -107,7 +121,7 @@ export function createScheduler(parts: SchedulerParts, options: SchedulerOptions
   const mostIn = { fast: Math.max(1, concurrency - slow), slow }
   const underWay = new Map<string, Held>()
   const lanes = new Slots(8)
-  const destinations = new Slots(limits.destinationsKnown)
+  const destinations = new Slots(destinationsKnown)
   const paces = new SlotLimits(clock, options.allowanceOf)
   /** The lanes, or of a pod its shares of them, that due mail found full at the last claim. */
   let waitedFor = new Set<string>()
@@ -175,7 +189,7 @@ export function createScheduler(parts: SchedulerParts, options: SchedulerOptions
       if (!isOver && health && !isProbe) changes.failing.set(name, health)
       else if ((isOver || hasRoomAt(name, row.podId)) && hasSlot(held, row.podId)) {
         if (isProbe && !isOver) {
-          const probed = { ...health, retryAt: isoAfter(clock.now(), limits.probeAgainMs) }
+          const probed = { ...health, retryAt: isoAfter(clock.now(), probeAgainMs) }
           failing.set(name, probed)
           changes.probes.set(name, probed)
         }
@@ -197,15 +211,14 @@ export function createScheduler(parts: SchedulerParts, options: SchedulerOptions
   async function look(line: Line, changes: Changes): Promise<void> {
     const { lane } = line
     const full = lanesOf({ lane, isNew: false }).find(({ name, most }) => lanes.count(name) >= most)
-    const few = await listDueEntries(store.read, line, full ? 1 : limits.queueFew)
+    const few = await listDueEntries(store.read, line, full ? 1 : queueFew)
     if (full && few.length > 0) waitedFor.add(full.name)
     if (full) return
     for (const isKnown of [1, 0] as const) {
       const part = { ...line, isKnown }
       const rows = few.filter(row => row.isKnown === isKnown)
       if (lane === 'fast') rows.sort((one, other) => one.turn - other.turn)
-      const byPod =
-        few.length < limits.queueFew ? Map.groupBy(rows, ({ podId }) => podId) : await listByPod(part)
+      const byPod = few.length < queueFew ? Map.groupBy(rows, ({ podId }) => podId) : await listByPod(part)
       await choose(part, byPod, changes)
     }
   }
@@ -214,15 +227,15 @@ export function createScheduler(parts: SchedulerParts, options: SchedulerOptions
   async function listByPod(part: Part): Promise<Map<string, QueueEntryRow[]>> {
     const { lane, isKnown } = part
     const after = served.get(partName(part)) ?? ''
-    const next = await listDuePods(store.read, part, after, limits.podsAtOnce)
-    const more = after === '' ? [] : await listDuePods(store.read, part, '', limits.podsAtOnce - next.length)
+    const next = await listDuePods(store.read, part, after, podsAtOnce)
+    const more = after === '' ? [] : await listDuePods(store.read, part, '', podsAtOnce - next.length)
     const pods = [...new Set([...next, ...more])].filter(podId =>
       hasSlot({ lane, isNew: isKnown === 0 }, podId),
     )
     const limit = Math.ceil((mostIn[lane] - lanes.count(lane)) / Math.max(1, pods.length)) + 1
     const listOf = (podId: string) => {
       const full = [...destinations.names, ...paces.exhausted()].filter(name => !hasRoomAt(name, podId))
-      return listDueOfPod(store.read, part, podId, full, { limit, window: limits.queueWindow })
+      return listDueOfPod(store.read, part, podId, full, { limit, window: queueWindow })
     }
     return new Map(await Promise.all(pods.map(async podId => [podId, await listOf(podId)] as const)))
   }
@@ -232,8 +245,8 @@ export function createScheduler(parts: SchedulerParts, options: SchedulerOptions
     const now = at.toISOString()
     let moved = 0
     for (const [from, destination] of changes.renamed)
-      moved += await renameDestination(db, { from, destination, limit: limits.queueMoved })
-    const leasedUntil = isoAfter(at, limits.leaseMs)
+      moved += await renameDestination(db, { from, destination, limit: queueMoved })
+    const leasedUntil = isoAfter(at, leaseMs)
     for (const row of changes.carried) await renewLease(db, row, leasedUntil)
     const ids = changes.begin.map(({ row }) => row.id)
     const leased = await leaseEntries(db, ids, { now, leasedBy: members.holder, leasedUntil })

@@ -1,7 +1,9 @@
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
-import { Recent } from '../base/recent.ts'
+import { destinationsKnown, Recent } from '../base/recent.ts'
 import type { Showing } from './destination-health.ts'
+
+/** By how much a destination that has less at once than it may gets more with each attempt that it answers. */
+const paceStep = 0.25
 
 /** What one destination may get when nothing is wrong. */
 export interface Allowance {
@@ -29,7 +31,7 @@ interface Pace {
 export class SlotLimits {
   readonly #clock: Clock
   readonly #allowanceOf: (name: string) => Allowance
-  readonly #paces = new Recent<Pace>(limits.destinationsKnown)
+  readonly #paces = new Recent<Pace>(destinationsKnown)
   /** Destinations that have had what they get a minute. */
   readonly #exhausted = new Set<string>()
 
@@ -62,7 +64,7 @@ export class SlotLimits {
     const now = this.#now(name)
     const allowance = this.#allowanceOf(name)
     const concurrency = {
-      answers: Math.min(allowance.concurrency, now.concurrency + limits.paceStep),
+      answers: Math.min(allowance.concurrency, now.concurrency + paceStep),
       slows: Math.max(1, now.concurrency / 2),
       fails: Math.min(now.concurrency, firstOf(allowance)),
     }[showing]

@@ -1,10 +1,15 @@
-import { limits } from '../base/limits.ts'
 import { markWork } from '../base/thread-watch.ts'
 import { readContent } from '../blob/content.ts'
 import type { Authenticator } from '../mail/authentication/authenticator.ts'
 import { textBytesOf } from '../mail/message/read.ts'
 import type { MailReader } from './pool.ts'
 import { authenticate, readWhatCanBe } from './read-mail.ts'
+
+/**
+ * Bytes of text parts (of HTML no fewer than three a tag) up to which a message is read in the thread of its session: some
+ * 10 ms in the worst shape, for which all sessions of that thread wait.
+ */
+export const nearTextBytes = 32 * 1024
 
 export interface NearReaderOptions {
   readonly authenticator: Authenticator
@@ -40,5 +45,5 @@ export function createNearReader(options: NearReaderOptions): Pick<MailReader, '
 
 /** What is attached is decoded and no more; text is what reading takes its time for. */
 function isLittle(bytes: Buffer): boolean {
-  return bytes.length <= limits.nearTextBytes || textBytesOf(bytes) <= limits.nearTextBytes
+  return bytes.length <= nearTextBytes || textBytesOf(bytes) <= nearTextBytes
 }

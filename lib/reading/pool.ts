@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { Reply } from '../base/reply.ts'
 import { readStart } from '../blob/content.ts'
+import { headerBytes } from '../mail/header/header.ts'
 import type { ThreadData } from './job.ts'
 import { createLane } from './lane.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
@@ -116,6 +116,6 @@ export function createMailReader(options: ReaderOptions): MailReader {
 async function readHere(request: ReadingRequest, problem: string): Promise<Reading> {
   // What reads is loaded in its threads, and hardly ever here.
   const { readHeaderAlone } = await import('./read-mail.ts')
-  const start = await readStart(request.content, limits.headerBytes)
+  const start = await readStart(request.content, headerBytes)
   return { ...(await readHeaderAlone(start, request, problem)), authentication: null }
 }

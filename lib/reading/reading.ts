@@ -7,7 +7,7 @@ import type { ReturnedRecipient } from '../mail/report/recipient.ts'
 
 /** A message that is to be read, as plain data: it crosses into a thread. */
 export interface ReadingRequest {
-  /** Its header within limits.headerBytes and limits.headerLines (findHeaderFault). */
+  /** Its header within headerBytes and headerLines (findHeaderFault). */
   readonly content: Content
   /** The reverse-path; empty for the null one. */
   readonly mailFrom: string

@@ -1,13 +1,17 @@
 import { Worker } from 'node:worker_threads'
 import { FairSlots } from '../base/fair-slots.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import { type Content, sizeOf } from '../blob/content.ts'
+import { renderedHereBytes } from '../mail/compose/compose.ts'
 import { type Composed, type Composition, compose, workOf } from './composition.ts'
 import { type Accepted, acceptSubmitted, type Submitted } from './submitted.ts'
 import { type Answer, type Asked, type Made, perform, transferOf, type Work, withBuffers } from './work.ts'
+
+/** Letters that are made at once without a thread, and in it. */
+export const lettersHere = 4
+export const lettersAtOnce = 32
 
 /** Makes what goes out: what is large in a thread, where it holds up nobody else. */
 export interface Renderer {
@@ -141,7 +145,7 @@ function createThread({ timeoutMs, heapBytes, idleMs, log, atOnce }: RendererOpt
  */
 export function createRenderer(options: RendererOptions): Renderer {
   const large = createThread({ ...options, atOnce: 1 })
-  const letters = createThread({ ...options, atOnce: limits.lettersAtOnce })
+  const letters = createThread({ ...options, atOnce: lettersAtOnce })
   let composing = 0
 
   async function composeHere(composition: Composition): Promise<Composed> {
@@ -156,22 +160,22 @@ export function createRenderer(options: RendererOptions): Renderer {
   return {
     async compose(composition, party) {
       const work = { kind: 'message', composition } as const
-      if (workOf(composition) > limits.renderedHereBytes) return large.put(work, party)
-      const areMany = letters.isRunning() || composing >= limits.lettersHere
+      if (workOf(composition) > renderedHereBytes) return large.put(work, party)
+      const areMany = letters.isRunning() || composing >= lettersHere
       return areMany ? letters.put(work, party) : composeHere(composition)
     },
     async acceptSubmitted(submitted, party) {
-      if (sizeOf(submitted.content) <= limits.renderedHereBytes) return acceptSubmitted(submitted)
+      if (sizeOf(submitted.content) <= renderedHereBytes) return acceptSubmitted(submitted)
       return large.put({ kind: 'submitted', submitted }, party)
     },
     async openAttachment(raw, index, party) {
       const work = { kind: 'attachment', raw, index } as const
-      if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<Buffer | undefined>
+      if (sizeOf(raw) <= renderedHereBytes) return perform(work) as Promise<Buffer | undefined>
       return large.put(work, party)
     },
     async openAttachments(raw, party) {
       const work = { kind: 'attachments', raw } as const
-      if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<readonly Buffer[]>
+      if (sizeOf(raw) <= renderedHereBytes) return perform(work) as Promise<readonly Buffer[]>
       return large.put(work, party)
     },
     async stop() {

@@ -1,9 +1,11 @@
-import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import type { Connection } from './connection.ts'
 import { createDataLines } from './data-lines.ts'
 import { createLineCheck } from './line-check.ts'
 import { refusalOf } from './refusal.ts'
+
+/** Bytes of an SMTP command line. */
+export const smtpCommandBytes = 4096
 
 type Parser = Exclude<Connection['_parser'], false>
 
@@ -86,7 +88,7 @@ function lineWatch(connection: Connection, parser: Parser) {
       const fault = check.see(piece)
       const isEnd = piece.at(-1) === lf
       lengthBytes += piece.length
-      if (fault && lengthBytes > limits.smtpCommandBytes) return new Error('Command line too long')
+      if (fault && lengthBytes > smtpCommandBytes) return new Error('Command line too long')
       if (isEnd) {
         check = createLineCheck()
         lengthBytes = 0

@@ -1,11 +1,13 @@
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
-import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import { receive } from '../core/inbound/receive.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import { openIntake } from '../core/mailbox/raws.ts'
 import { createLineCheck, type LineFault } from './line-check.ts'
 import { type Session, tlsOf } from './session.ts'
+
+/** So many bytes of a message count like a command. */
+export const smtpQuietBytes = 16 * 1024
 
 /**
  * Takes the bytes after DATA and hands the message to core. When this resolves, the message is stored.
@@ -74,7 +76,7 @@ export async function takeBytes(
   for await (const chunk of bytesOf(stream)) {
     brought += chunk.length
     coming.bytes += chunk.length
-    if (brought >= limits.smtpQuietBytes) {
+    if (brought >= smtpQuietBytes) {
       session.broughtMs = app.clock.monotonicMs()
       brought = 0
     }

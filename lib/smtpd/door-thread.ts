@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { type Answer, type Call, createAnswerer } from '../base/calls.ts'
-import { limits } from '../base/limits.ts'
 import type { LogStyle } from '../base/log-style.ts'
 import type { Noted } from '../base/meter.ts'
 import { threadEntry } from '../base/thread-entry.ts'
@@ -12,6 +11,9 @@ import type { SubmissionCalls } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { GivesWay } from './give-way.ts'
 import type { Admitted, SessionBounds, Sessions } from './sessions.ts'
+
+/** Memory for objects of one such thread; the bytes of messages are not among them. */
+const smtpThreadHeapBytes = 512 * 1024 * 1024
 
 /** What a thread of sessions is started with. */
 export interface DoorThreadData {
@@ -94,7 +96,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   const worker = new Worker(threadEntry('smtpd/worker'), {
     name: 'smtp',
     workerData,
-    resourceLimits: { maxOldGenerationSizeMb: limits.smtpThreadHeapBytes / mebibyte },
+    resourceLimits: { maxOldGenerationSizeMb: smtpThreadHeapBytes / mebibyte },
   })
   const post = (message: ToDoor, transfer: readonly Transferable[] = []) =>
     worker.postMessage(message, transfer)

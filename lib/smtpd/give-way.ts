@@ -1,5 +1,13 @@
-import { limits } from '../base/limits.ts'
 import { blockOf } from '../base/network.ts'
+
+/** While all connections are taken, a session without a new command for so long gives its connection up. */
+export const smtpQuietMs = 10_000
+/** Then, too, who for so long has come no further than to commands: a recipient every few seconds costs nothing. */
+export const smtpWordsMs = 30_000
+/** Then, too, who after so long has brought less of his message a second, and who is here for so long (lib/smtpd/give-way.ts). */
+export const smtpSlowMs = 20_000
+export const smtpSlowBytes = 16 * 1024
+export const smtpLongMs = 120_000
 
 /** What is looked at of a session when all connections are taken. Times are of the clock that only goes forward. */
 export interface Occupant {
@@ -10,7 +18,7 @@ export interface Occupant {
   /** Who has authenticated. */
   readonly submitter: object | undefined
   readonly beganMs: number
-  /** When it last came nearer to a message: its begin, each MAIL, RCPT and DATA that was not refused, and each `limits.smtpQuietBytes` of a message. */
+  /** When it last came nearer to a message: its begin, each MAIL, RCPT and DATA that was not refused, and each `smtpQuietBytes` of a message. */
   readonly broughtMs: number
   /** The message that comes in: since when, and so many bytes of it so far. */
   readonly coming: { readonly sinceMs: number; readonly bytes: number } | undefined
@@ -33,7 +41,7 @@ export interface GivesWay {
 
 /**
  * Who may be asked for his place while all are taken. An operator's own and who has authenticated never are, and nobody is from the final dot
- * until the reply: it waits for us, for `limits.authenticationMs` and a scanner's time at most, and what is stored then would come again. Of the others, in this
+ * until the reply: it waits for us, for `authenticationMs` and a scanner's time at most, and what is stored then would come again. Of the others, in this
  * order: who has brought nothing for a while, or commands alone for a longer one (`idle`); a message that comes more slowly than any line is (`slow`); who had a message taken,
  * which costs him no more than to connect again (`had its turn`); who is of the block of addresses that has the most places (`crowd`); and who has
  * been here for long (`long`), whatever he brings. In one rank the longest first.
@@ -63,17 +71,17 @@ export function inOrder(found: readonly GivesWay[]): GivesWay[] {
 function rankOf(one: Occupant, nowMs: number, crowd: string | undefined): Rank | undefined {
   const { coming } = one
   if (one.isTrusted || one.submitter !== undefined || one.isJudged) return undefined
-  if (nowMs - one.broughtMs >= limits.smtpQuietMs) return 'idle'
-  if (!coming && !one.hadTurn && nowMs - one.beganMs >= limits.smtpWordsMs) return 'idle'
+  if (nowMs - one.broughtMs >= smtpQuietMs) return 'idle'
+  if (!coming && !one.hadTurn && nowMs - one.beganMs >= smtpWordsMs) return 'idle'
   if (coming && isSlow(coming.bytes, nowMs - coming.sinceMs)) return 'slow'
   if (one.hadTurn && !coming) return 'had its turn'
   if (crowd !== undefined && blockOf(one.remoteAddress) === crowd) return 'crowd'
-  if (nowMs - one.beganMs >= limits.smtpLongMs) return 'long'
+  if (nowMs - one.beganMs >= smtpLongMs) return 'long'
   return undefined
 }
 
 function isSlow(bytes: number, tookMs: number): boolean {
-  return tookMs >= limits.smtpSlowMs && bytes < (limits.smtpSlowBytes * tookMs) / 1000
+  return tookMs >= smtpSlowMs && bytes < (smtpSlowBytes * tookMs) / 1000
 }
 
 /** The block of addresses that has the most of these places, if that is more than its even share of them. */

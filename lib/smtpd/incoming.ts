@@ -1,5 +1,4 @@
 import type { SMTPServerAddress } from 'smtp-server'
-import { limits } from '../base/limits.ts'
 import { reversedAddress } from '../base/network.ts'
 import { Reply } from '../base/reply.ts'
 import { requireKnownSender } from '../core/inbound/greylist.ts'
@@ -9,6 +8,9 @@ import { acceptData } from './data.ts'
 import { checkMail, checkRcpt, parameter } from './mail.ts'
 import type { Session } from './session.ts'
 import type { Steps } from './steps.ts'
+
+/** Unknown recipients of an SMTP session (421 above it). */
+const smtpUnknownRecipients = 25
 
 /** What a peer may bring in a minute, as `Shares` counts it. */
 export interface Rates {
@@ -43,7 +45,7 @@ export function incomingSteps({ receiver, rates }: IncomingParts): Steps {
       return await resolveRecipient(receiver, rcptTo, sizeBytes, session.recipients)
     } catch (error) {
       const isUnknown = error instanceof Reply && error.enhanced === '5.1.1'
-      if (!isUnknown || ++session.unknownRecipients <= limits.smtpUnknownRecipients) throw error
+      if (!isUnknown || ++session.unknownRecipients <= smtpUnknownRecipients) throw error
       throw new Reply(421, '4.7.0', 'Too many unknown recipients')
     }
   }

@@ -1,8 +1,7 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
-import { limits } from '../base/limits.ts'
 import { jsonStyle, type LogStyle } from '../base/log-style.ts'
 import { Reply } from '../base/reply.ts'
-import { createTally } from '../base/tally.ts'
+import { createTally, tallyMs } from '../base/tally.ts'
 import type { Throttles } from '../core/account/throttles.ts'
 import type { Networked } from '../core/app/app.ts'
 import { createMainCalls } from '../core/inbound/main-calls.ts'
@@ -15,6 +14,11 @@ import { findCrowd } from './give-way.ts'
 import { createSessions, type SessionBounds } from './sessions.ts'
 import { createShares } from './shares.ts'
 import { canHandOver, createThreads } from './threads.ts'
+
+/** How often is looked for such sessions. */
+export const smtpRoomMs = 1_000
+/** Of all places the share that is asked for at a time where nobody is idle. */
+const smtpRoomShare = 0.01
 
 export interface SmtpDoorOptions extends SessionBounds {
   readonly certificates: CertificateSet
@@ -68,7 +72,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   } = options
   const shares = createShares(config.smtp, clock)
   const places = new Map<string, Place>()
-  const turnedAway = createTally(clock, limits.tallyMs, counts =>
+  const turnedAway = createTally(clock, tallyMs, counts =>
     log.warn({ counts }, 'SMTP connections were turned away'),
   )
   const listeners: Server[] = []
@@ -137,13 +141,13 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
    */
   async function makeRoom(): Promise<void> {
     const nowMs = clock.monotonicMs()
-    if (nowMs - madeRoomMs < limits.smtpRoomMs) return
+    if (nowMs - madeRoomMs < smtpRoomMs) return
     madeRoomMs = nowMs
     const strangers = [...places.values()].filter(({ isTrusted }) => !isTrusted)
     const crowd = findCrowd(strangers.map(({ remoteAddress }) => remoteAddress))
     const found = await sessions.findWhoGivesWay(crowd)
     const idle = found.filter(({ rank }) => rank === 'idle')
-    const asked = Math.ceil(config.smtp.max_connections * limits.smtpRoomShare)
+    const asked = Math.ceil(config.smtp.max_connections * smtpRoomShare)
     sessions.sendAway((idle.length > 0 ? idle : found.slice(0, asked)).map(({ id }) => id))
   }
 

@@ -1,6 +1,10 @@
-import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import type { Connection } from './connection.ts'
+
+/** Refused commands of an SMTP session (421 above it). */
+export const smtpRefusals = 50
+/** Commands of an SMTP session until its first message and between two (421 above it). */
+export const smtpCommands = 1_200
 
 const tooManyErrors = new Reply(421, '4.7.0', 'Too many refused commands')
 const tooManyCommands = new Reply(421, '4.7.0', 'Too many commands without a message')
@@ -23,11 +27,11 @@ export function boundSession(connection: Connection, maxMessages: number): void 
       messages++
       commands = 0
     }
-    if (code >= 500 && ++errors > limits.smtpRefusals) end(tooManyErrors)
+    if (code >= 500 && ++errors > smtpRefusals) end(tooManyErrors)
     else send.call(connection, code, data, context)
   }
   connection._onCommand = (command, callback) => {
-    if (++commands > limits.smtpCommands) end(tooManyCommands)
+    if (++commands > smtpCommands) end(tooManyCommands)
     else if (messages >= maxMessages && /^MAIL /i.test(command.toString('latin1', 0, 5))) end(tooManyMessages)
     else onCommand.call(connection, command, callback)
   }

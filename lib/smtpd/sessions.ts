@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
-import { limits } from '../base/limits.ts'
+import { stopPeersMs } from '../base/in-time.ts'
 import { Reply } from '../base/reply.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import type { SubmissionDoor } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
+import { smtpCommandBytes } from './command-lines.ts'
 import type { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 import type { DoorName } from './door-name.ts'
@@ -181,7 +182,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     size: config.smtp.max_size,
     rejectOversized: true,
     maxRecipients: config.smtp.max_recipients,
-    maxCommandLength: limits.smtpCommandBytes,
+    maxCommandLength: smtpCommandBytes,
     // checkMail and checkRcpt say what is an address: the library refuses an underscore in a domain.
     lenientAddressParsing: true,
     hideENHANCEDSTATUSCODES: false,
@@ -291,7 +292,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       const late = setTimeout(() => {
         for (const session of sessions.values()) session.end(stopping)
         resolve()
-      }, limits.stopPeersMs)
+      }, stopPeersMs)
       for (const session of sessions.values()) dismiss(session, stopping)
       if (sessions.size > 0) await promise
       clearTimeout(late)

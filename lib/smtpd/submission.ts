@@ -1,5 +1,5 @@
 import type { SMTPServerAuthentication, SMTPServerSession } from 'smtp-server'
-import { limits } from '../base/limits.ts'
+import { sendRecipients } from '../base/lengths.ts'
 import { Reply } from '../base/reply.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import { openIntake } from '../core/mailbox/raws.ts'
@@ -12,6 +12,14 @@ import { protocolOf, takeBytes } from './data.ts'
 import { checkMail, checkRcpt, parameter } from './mail.ts'
 import type { Session } from './session.ts'
 import type { Steps } from './steps.ts'
+
+/** The text of a key, and of an address, that is looked up. */
+const tokenLength = 200
+const addressLength = 320
+/** Characters of ENVID (RFC 3461 §4.4). */
+const envelopeIdLength = 100
+/** Characters of ORCPT (RFC 3461 §4.2). */
+const originalRecipientLength = 500
 
 const wrongMailFrom = (address: string) =>
   new Reply(550, '5.7.1', `MAIL FROM must be <${address}>, which you authenticated as, or <>`)
@@ -28,7 +36,7 @@ export async function authenticate(
   const password = given.password ?? ''
   // RFC 4616 §2: to act for another than oneself is not offered.
   const isOther = authzid !== '' && normaliseAddress(authzid) !== normaliseAddress(user)
-  const isShort = password.length <= limits.tokenLength && user.length <= limits.addressLength
+  const isShort = password.length <= tokenLength && user.length <= addressLength
   const { remoteAddress } = session
   if (isOther || user === '' || !isShort) return door.authenticate({ user: '', password: '', remoteAddress })
   return door.authenticate({ user, password, remoteAddress })
@@ -44,13 +52,13 @@ export function submissionSteps({ receiver, submission }: SubmissionParts): Step
   return {
     async mail(session, address, smtp) {
       checkMail(address, smtp, true)
-      requireShort(parameter(address, 'ENVID'), limits.envelopeIdLength)
+      requireShort(parameter(address, 'ENVID'), envelopeIdLength)
       requireOwnPath(address.address, requireSubmitter(session))
       receiver.requireRoom()
     },
     async rcpt(session, address, smtp) {
       checkRcpt(address, smtp, true)
-      requireShort(parameter(address, 'ORCPT'), limits.originalRecipientLength)
+      requireShort(parameter(address, 'ORCPT'), originalRecipientLength)
       requireOther(address.address, requireSubmitter(session), smtp.envelope.rcptTo.length)
     },
     async data(session, stream, smtp) {
@@ -116,6 +124,6 @@ function requireOther(rcptTo: string, { address }: Submitter, count: number): vo
   if (normal === undefined) throw new Reply(553, '5.1.3', 'That is not an address; it needs its domain')
   if (baseAddress(normal) === address)
     throw new Reply(550, '5.7.1', "An inbox can't send to itself; take its address out")
-  if (count >= limits.sendRecipients)
+  if (count >= sendRecipients)
     throw new Reply(452, '4.5.3', 'Too many recipients; send to the others in another transaction')
 }

@@ -1,11 +1,17 @@
 import { Socket } from 'node:net'
-import { limits } from '../base/limits.ts'
 import type { LogStyle } from '../base/log-style.ts'
 import type { Networked } from '../core/app/app.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { DoorCalls, DoorThread, DoorThreadParts } from './door-thread.ts'
 import { inOrder } from './give-way.ts'
 import type { SessionBounds, Sessions } from './sessions.ts'
+
+/** How often is looked for that in this time. */
+export const smtpThreadLooks = 4
+/** When one that could not start is started again. */
+const smtpThreadRestartMs = 10_000
+/** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */
+export const smtpSuspects = 1_000
 
 /** Whether this Node can hand an accepted connection over to another thread (26.6 and newer, and late ones of 24). */
 export const canHandOver = Object.getOwnPropertySymbols(Socket.prototype).some(
@@ -69,7 +75,7 @@ export function createThreads(parts: ThreadsParts): Sessions {
         if (culprit !== undefined) suspect(culprit)
         // One that could not even start would fail again at once.
         if (ready.delete(thread)) open()
-        else setTimeout(open, limits.smtpThreadRestartMs).unref()
+        else setTimeout(open, smtpThreadRestartMs).unref()
       },
     })
     threads.add(thread)
@@ -79,7 +85,7 @@ export function createThreads(parts: ThreadsParts): Sessions {
 
   function openAsNeeded(): void {
     if (isStopped) return
-    looking ??= setInterval(endUnused, parts.idleMs / limits.smtpThreadLooks).unref()
+    looking ??= setInterval(endUnused, parts.idleMs / smtpThreadLooks).unref()
     const sessions = own.size + held()
     while (threads.size < parts.count && sessions >= threads.size * parts.sessionsEach) open()
   }
@@ -97,7 +103,7 @@ export function createThreads(parts: ThreadsParts): Sessions {
 
   function suspect(party: string): void {
     suspects.add(party)
-    if (suspects.size > limits.smtpSuspects) suspects.delete(suspects.values().next().value!)
+    if (suspects.size > smtpSuspects) suspects.delete(suspects.values().next().value!)
     for (const thread of threads) thread.suspect(party)
   }
 

@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createCaller, createOutbox } from '../base/calls.ts'
-import { systemClock } from '../base/clock.ts'
+import { nodeClockMs, systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
-import { limits } from '../base/limits.ts'
 import { createLog } from '../base/log.ts'
 import { createDistantMeter, noMeter } from '../base/meter.ts'
 import { beat } from '../base/thread-watch.ts'
@@ -28,7 +27,7 @@ const suspects = new Set(known)
 const { receiver, close } = await openReceiver({
   config,
   clock: systemClock,
-  ids: createIds(systemClock, config.database === undefined ? undefined : limits.nodeClockMs),
+  ids: createIds(systemClock, config.database === undefined ? undefined : nodeClockMs),
   // A line is written at once and whole, so that those of several threads do not mix.
   log: createLog(config.log.level, undefined, logStyle),
   meter: config.metrics.listen.length > 0 ? createDistantMeter(noted => post({ noted })) : noMeter,

@@ -1,10 +1,16 @@
 import { sql } from 'kysely'
-import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import { addToInbox, kibOf } from './inboxes.ts'
-import { divide, inSlices, takeListedTurn, takeTurnWithLarge } from './listed-messages.ts'
+import {
+  divide,
+  inSlices,
+  listedTextLength,
+  listedTurnBytes,
+  takeListedTurn,
+  takeTurnWithLarge,
+} from './listed-messages.ts'
 import type { DraftAttachmentRow, DraftRow } from './tables.ts'
 
 export async function insertDraft(db: WriteDb, row: DraftRow): Promise<void> {
@@ -36,7 +42,7 @@ export interface ListedDraftRow extends DraftRow {
   readonly isCut?: true
 }
 
-/** Newest first; those beyond `limits.listedBytes` are cut, and no more is read of them than is shown. */
+/** Newest first; those beyond `listBytes` are cut, and no more is read of them than is shown. */
 export async function listDrafts(db: Db, inboxId: string, page: Page): Promise<Listed<ListedDraftRow>> {
   const own = db.selectFrom('draft').where('inboxId', '=', inboxId)
   const { count } = await own.select(eb => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
@@ -47,8 +53,7 @@ export async function listDrafts(db: Db, inboxId: string, page: Page): Promise<L
     .limit(page.limit)
     .offset(page.offset)
     .execute()
-  if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > limits.listedTurnBytes)
-    await takeListedTurn()
+  if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > listedTurnBytes) await takeListedTurn()
   const { whole, cut } = divide(sizes)
   const rows = new Map((await listWhole(db, whole)).map(row => [row.id, row]))
   for (const some of inSlices(cut)) {
@@ -77,7 +82,7 @@ async function listCut(db: Db, ids: readonly string[]): Promise<ListedDraftRow[]
       'cc',
       'bcc',
       'subject',
-      sql<string | null>`substr("body", 1, ${sql.lit(limits.listedTextLength)})`.as('body'),
+      sql<string | null>`substr("body", 1, ${sql.lit(listedTextLength)})`.as('body'),
       // Half a document of HTML is none.
       sql<null>`null`.as('bodyHtml'),
       'replyTo',

@@ -1,10 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
+import { postgresReaders } from '../base/thread-entry.ts'
 import { isServer } from './dialect/dialect.ts'
 import { openSqliteBeside } from './dialect/sqlite.ts'
 import { type Followed, followIndex } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
+
+/** Pages of the database that are free and stay so, for what comes next; and those that are given back to the disk at once. */
+const freePagesKept = 250
+const freePagesAtOnce = 250
 
 /** What the thread is started with. */
 export interface IndexThreadData {
@@ -32,14 +36,14 @@ parentPort!.once('message', async () => {
 
 function onFile(): { followed: Followed; close(): unknown } {
   const { db, transact, version, freeSome, close } = openSqliteBeside(location)
-  const free = () => freeSome(limits.freePagesAtOnce, limits.freePagesKept)
+  const free = () => freeSome(freePagesAtOnce, freePagesKept)
   const isWanted = () => wanted !== undefined && Atomics.load(wanted, 0) !== 0
   return { followed: { read: db, write: transact, isWanted, version, freeSome: free }, close }
 }
 
 async function onServer(): Promise<{ followed: Followed; close(): unknown }> {
   const { openPostgres } = await import('./postgres/pool.ts')
-  const { db, writeAlone, close } = openPostgres(location, limits.postgresReaders)
+  const { db, writeAlone, close } = openPostgres(location, postgresReaders)
   const written = { writeLeft, committed() {} }
   return {
     followed: {

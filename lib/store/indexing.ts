@@ -1,8 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
-import { DatabaseDamaged, isStorageFault, StorageUnreachable } from '../base/storage-fault.ts'
+import {
+  DatabaseDamaged,
+  isStorageFault,
+  postgresAgainMs,
+  StorageUnreachable,
+} from '../base/storage-fault.ts'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
+import { indexPollMs } from './dialect/kept-thread.ts'
 import { mergeIndex } from './search/full-text.ts'
 import { type SearchWords, searchWords } from './search/words.ts'
 import {
@@ -14,6 +19,14 @@ import {
   stillUnindexed,
   type Unindexed,
 } from './unindexed-bodies.ts'
+
+/** Messages, and bytes of their texts, that are indexed together. */
+const indexBatch = 256
+const indexBatchBytes = 1024 * 1024
+/** Messages that PostgreSQL indexes by one statement. */
+const indexedAtOnce = 32
+/** How long one batch may take, for writers wait for it. */
+const indexMs = 10
 
 /** The database as the follower of the index works on it. */
 export interface Followed {
@@ -41,7 +54,7 @@ type Prepared = Omit<Unindexed, 'texts'> & { readonly words: SearchWords }
 
 /**
  * Puts new messages into the search index and merges what it consists of, behind the writes that bring them: in batches, each
- * a transaction of `limits.indexMs` of work, and it rests after each as long as it took, so that mail goes first. What was
+ * a transaction of `indexMs` of work, and it rests after each as long as it took, so that mail goes first. What was
  * put in is crossed off in the same transaction, so a crash or a deletion at any moment is met rightly.
  * @param told called with each message that can't be indexed, once; and with what hinders all of it, at its begin and end (null)
  * @param triesAgain what was left out before
@@ -80,14 +93,14 @@ export function followIndex(
         prepared = []
         // That is told by who writes.
         if (error instanceof StorageUnreachable) {
-          await rest(limits.postgresAgainMs)
+          await rest(postgresAgainMs)
           continue
         }
         const damage = DatabaseDamaged.of(error)?.code
         if (hindrance === undefined) told({ why: String(error), ...(damage !== undefined && { damage }) })
         hindrance = String(error)
       }
-      await rest(limits.indexPollMs)
+      await rest(indexPollMs)
     }
   }
 
@@ -95,7 +108,7 @@ export function followIndex(
     readAtMs = Number.NEGATIVE_INFINITY
     for (let isMore = true; isMore && !signal.aborted; ) {
       // What comes one by one is gathered: each batch is a segment of the index, which is merged again and again.
-      const waitMs = prepared.length > 0 || !isAll ? 0 : readAtMs + limits.indexPollMs - clock.monotonicMs()
+      const waitMs = prepared.length > 0 || !isAll ? 0 : readAtMs + indexPollMs - clock.monotonicMs()
       const hasIndexed = waitMs <= 0 && (await thenRest(indexSome))
       const hasMerged = isMerged && !signal.aborted && (await thenRest(() => db.write(mergeIndex))) === true
       // What was deleted leaves the file in the quiet.
@@ -131,7 +144,7 @@ export function followIndex(
 
   async function prepare(): Promise<void> {
     readAtMs = clock.monotonicMs()
-    const found = await listUnindexed(db.read, { count: limits.indexBatch, bytes: limits.indexBatchBytes })
+    const found = await listUnindexed(db.read, { count: indexBatch, bytes: indexBatchBytes })
     isAll = found.isAll
     for (const { texts, ...row } of found.rows) {
       try {
@@ -180,14 +193,14 @@ async function putBatch(
   clock: Pick<Clock, 'monotonicMs'>,
   isWanted: () => boolean = () => false,
 ): Promise<number> {
-  const end = clock.monotonicMs() + limits.indexMs
+  const end = clock.monotonicMs() + indexMs
   const wanted = await stillUnindexed(
     db,
     batch.map(({ id }) => id),
   )
   const done: string[] = []
   // To a server few statements go, each of which takes several.
-  const atOnce = dialectOf(db) === 'postgres' ? limits.indexedAtOnce : 1
+  const atOnce = dialectOf(db) === 'postgres' ? indexedAtOnce : 1
   for (let at = 0; at < batch.length; at += atOnce) {
     if (done.length > 0 && (isWanted() || clock.monotonicMs() > end)) break
     const some = batch.slice(at, at + atOnce)

@@ -1,9 +1,20 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
-import { limits } from '../base/limits.ts'
 import { takeTurns } from '../base/turns.ts'
 import type { Db } from './dialect/dialect.ts'
 import { wholeMessages } from './search/whole-messages.ts'
 import type { Tables, WholeMessage } from './tables.ts'
+
+/**
+ * The texts of the messages of one list: beyond so many bytes each is cut to its beginning (in characters), its HTML
+ * and its longer lists (in bytes) left out, and the message says `bodyTruncated`. Bytes of such rows are walked over in
+ * one turn of the event loop.
+ */
+export const listBytes = 2 * 1024 * 1024
+export const listedTextLength = 1000
+const listedFieldBytes = 2048
+const listedSliceBytes = 8 * 1024 * 1024
+/** A page or a message of more than this is read in a turn of the event loop of its own, so that many of them leave others theirs. */
+export const listedTurnBytes = 256 * 1024
 
 /** A row as lists show it. `isCut`: its texts are cut and its long lists left out, for the answer would be too large. */
 export interface ListedMessageRow extends WholeMessage {
@@ -56,14 +67,14 @@ export async function takeTurnIfLarge(db: Db, id: string): Promise<void> {
     .select(listedBytes.as('bytes'))
     .where('message.id', '=', id)
     .executeTakeFirst()
-  if (Number(row?.bytes ?? 0) > limits.listedTurnBytes) await takeListedTurn()
+  if (Number(row?.bytes ?? 0) > listedTurnBytes) await takeListedTurn()
 }
 
 type Ids = SelectQueryBuilder<Tables, 'message', { id: string }> | readonly string[]
 
 /**
  * Those of these messages that are there, newest first: whole as long as all of them together have at most
- * `limits.listedBytes`, and the others cut. Of a text that is cut no more is read than is shown, and of long rows only
+ * `listBytes`, and the others cut. Of a text that is cut no more is read than is shown, and of long rows only
  * so many in one turn of the event loop.
  */
 export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageRow[]> {
@@ -75,8 +86,7 @@ export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageR
     .where('message.id', 'in', ids)
     .orderBy('message.id', 'desc')
     .execute()
-  if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > limits.listedTurnBytes)
-    await takeListedTurn()
+  if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > listedTurnBytes) await takeListedTurn()
   const { whole, cut } = divide(sizes)
   const rows = new Map<string, ListedMessageRow>()
   if (whole.length > 0) {
@@ -103,7 +113,7 @@ interface Sized {
 
 /** Which of these rows an answer has room for as they are, the first ones first. */
 export function divide(rows: readonly Sized[]): { readonly whole: string[]; readonly cut: Sized[] } {
-  let left: number = limits.listedBytes
+  let left: number = listBytes
   const whole: string[] = []
   const cut: Sized[] = []
   for (const row of rows) {
@@ -124,7 +134,7 @@ export function inSlices(rows: readonly Sized[]): string[][] {
   for (const { id, bytes } of rows) {
     if (room <= 0) {
       slices.push([])
-      room = limits.listedSliceBytes
+      room = listedSliceBytes
     }
     slices.at(-1)!.push(id)
     room -= bytes
@@ -133,7 +143,6 @@ export function inSlices(rows: readonly Sized[]): string[][] {
 }
 
 async function listCut(db: Db, ids: readonly string[]): Promise<ListedMessageRow[]> {
-  const { listedTextLength, listedFieldBytes } = limits
   const short = <Column extends keyof WholeMessage>(column: Column, instead: string | null) =>
     sql<WholeMessage[Column]>`case when octet_length(${sql.ref(column)}) <= ${sql.lit(listedFieldBytes)}
       then ${sql.ref(column)} else ${sql.lit(instead)} end`.as(column)

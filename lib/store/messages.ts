@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToDay } from './daily-usage.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
@@ -7,7 +6,9 @@ import { insertRow, insertRows } from './dialect/insert.ts'
 import { keptRow, keptRows, keptRowsOf } from './dialect/kept.ts'
 import {
   type ListedMessageRow,
+  listBytes,
   listedBytes,
+  listedTurnBytes,
   listWithinBudget,
   takeListedTurn,
   takeTurnWithLarge,
@@ -15,6 +16,9 @@ import {
 import { wholeMessages } from './search/whole-messages.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
 import { leaveUnindexed } from './unindexed-bodies.ts'
+
+/** Messages of one thread that are shown; of a longer one the newest. */
+export const threadMessages = 1000
 
 /** Inserts what a message says that is new. */
 export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
@@ -68,7 +72,7 @@ const wholeMessageById = keptRow((db, given: { id: string }) =>
   wholeMessages(db).where('message.id', '=', given.id),
 )
 
-/** Newest first; both directions, or one. Beyond `limits.listedBytes` they are cut. */
+/** Newest first; both directions, or one. Beyond `listBytes` they are cut. */
 export async function listInboxMessages(
   db: Db,
   inbox: Pick<InboxRow, 'id' | 'inboundCount' | 'outboundCount'>,
@@ -82,9 +86,9 @@ export async function listInboxMessages(
   const [size] = await (ofDirection ? bytesOfDirection(db, ofDirection) : bytesOfInbox(db, given))
   // A page of none has no size.
   const bytes = Number(size?.bytes ?? 0)
-  if (bytes > limits.listedTurnBytes) await takeListedTurn()
+  if (bytes > listedTurnBytes) await takeListedTurn()
   const rows =
-    bytes > limits.listedBytes
+    bytes > listBytes
       ? await listWithinBudget(db, idsOfPage(db, given, direction))
       : await (ofDirection ? messagesOfDirection(db, ofDirection) : messagesOfInbox(db, given))
   const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
@@ -122,13 +126,13 @@ function bytesOf(db: Db, given: PageOfInbox, direction: string | undefined) {
     .where('message.id', 'in', idsOfPage(db, given, direction))
 }
 
-/** Those of these that are there, newest first. Beyond `limits.listedBytes` they are cut. */
+/** Those of these that are there, newest first. Beyond `listBytes` they are cut. */
 export function listShownMessages(db: Db, ids: readonly string[]): Promise<ListedMessageRow[]> {
   return ids.length === 0 ? Promise.resolve([]) : listWithinBudget(db, ids)
 }
 
 /**
- * Oldest first, at most `limit`: the newest ones when the thread has more. Beyond `limits.listedBytes` the older ones are
+ * Oldest first, at most `limit`: the newest ones when the thread has more. Beyond `listBytes` the older ones are
  * cut.
  */
 export async function listThreadMessages(
@@ -186,14 +190,14 @@ export type AnswerableRow = Pick<
   'id' | 'direction' | 'fromAddr' | 'verdict' | 'category' | 'fromProven'
 >
 
-/** The newest messages of a thread, newest first, at most `limits.threadMessages`. */
+/** The newest messages of a thread, newest first, at most `threadMessages`. */
 export function listAnswerable(db: Db, threadId: string): Promise<AnswerableRow[]> {
   return db
     .selectFrom('message')
     .select(['id', 'direction', 'fromAddr', 'verdict', 'category', 'fromProven'])
     .where('threadId', '=', threadId)
     .orderBy('id', 'desc')
-    .limit(limits.threadMessages)
+    .limit(threadMessages)
     .execute()
 }
 

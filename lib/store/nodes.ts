@@ -1,10 +1,12 @@
 import { sql } from 'kysely'
-import { limits } from '../base/limits.ts'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
 import { nodeClass } from './dialect/lock.ts'
 import { deleteReaders } from './readers.ts'
 import type { NodeRow } from './tables.ts'
+
+/** How long the lease of a node holds. */
+export const nodeLeaseMs = 30_000
 
 /** One start of a node. */
 export type NodeStart = Pick<NodeRow, 'id' | 'holder'>
@@ -14,8 +16,7 @@ const serverTime = (inMs: number) => sql<string>`to_char(
   (clock_timestamp() + ${inMs}::integer * interval '1 millisecond') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** Until when a lease holds that begins now; null on SQLite, where a node has no other beside it. */
-const leaseEnd = (db: Db) =>
-  dialectOf(db) === 'sqlite' ? sql<string | null>`null` : serverTime(limits.nodeLeaseMs)
+const leaseEnd = (db: Db) => (dialectOf(db) === 'sqlite' ? sql<string | null>`null` : serverTime(nodeLeaseMs))
 
 async function findNode(db: Db, id: string): Promise<NodeRow | undefined> {
   return db.selectFrom('node').selectAll().where('id', '=', id).executeTakeFirst()

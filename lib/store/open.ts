@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { DatabaseDamaged, type DiskFailed } from '../base/storage-fault.ts'
+import { postgresReaders } from '../base/thread-entry.ts'
 import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
 import { type Db, type DialectName, isServer, type WriteDb } from './dialect/dialect.ts'
@@ -19,7 +19,7 @@ import type { StoreOutage } from './postgres/hold.ts'
 import { requireUtf8, toldForbidden } from './postgres/state.ts'
 import type { RoomWatch } from './room-watch.ts'
 import { optimizeIndex } from './search/full-text.ts'
-import { startIndexThread } from './start-index-thread.ts'
+import { startIndexThread, storeThreadIdleMs } from './start-index-thread.ts'
 
 /** The database. What is read through `read` is committed, and on the disk once `settled` has resolved. */
 export interface Store {
@@ -192,7 +192,7 @@ export interface Reader {
 export async function openReader(location: string, queryMs?: number, damaged?: FoundDamage): Promise<Reader> {
   if (isServer(location)) {
     const { openPostgres } = await import('./postgres/pool.ts')
-    const { db, close } = openPostgres(location, limits.postgresReaders, {}, queryMs)
+    const { db, close } = openPostgres(location, postgresReaders, {}, queryMs)
     return { read: db, close }
   }
   const { db, close } = openSqliteReader(location, damaged)
@@ -258,7 +258,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter, { found, requireW
       writer.leaveCheckpoints(logBytes)
       const bounds = { logBytes, idleLooks: Math.ceil(idleMs / lookMs) }
       // By then it has emptied the log.
-      const threadIdleMs = Math.max(limits.storeThreadIdleMs, 2 * idleMs)
+      const threadIdleMs = Math.max(storeThreadIdleMs, 2 * idleMs)
       const thread = { path, bounds, lookMs, version: reader.version, idleMs: threadIdleMs }
       return startCheckpoints(thread, state => {
         if (state.lost !== null) group.fail(new Error(state.lost))

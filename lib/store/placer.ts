@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { notice } from './dialect/notices.ts'
@@ -7,6 +6,15 @@ import { findLastEventId } from './events.ts'
 import { placeEvents } from './place.ts'
 import type { PostgresPool } from './postgres/pool.ts'
 import { findLastUnplaced, hasUnplaced, takeUnplaced } from './unplaced.ts'
+
+/**
+ * Where several processes write to one database: how many events get their places at once, how often it is looked for those of a process
+ * that ended, how long it rests while another process gives places, and how long a request waits for a place (503).
+ */
+export const placedAtOnce = 256
+const placeLookMs = 1_000
+const placeRestMs = 10
+const placeWaitMs = 10_000
 
 /** Gives places to the events of this process and of all others that write to the same database. */
 export interface Placer {
@@ -21,7 +29,7 @@ export interface Placer {
 }
 
 /**
- * Begins to look, by itself each `limits.placeLookMs`: another process may have ended before it placed what it wrote. One at a time
+ * Begins to look, by itself each `placeLookMs`: another process may have ended before it placed what it wrote. One at a time
  * places, whichever process it is of; who finds that another does looks again.
  * @param alone does the work in a transaction of one process at a time; returns undefined if another one is in one
  * @param waitMs how long `placed` waits
@@ -29,7 +37,7 @@ export interface Placer {
 export function startPlacer(
   read: PostgresPool['db'],
   alone: (work: (db: WriteDb) => Promise<number>) => Promise<number | undefined>,
-  waitMs: number = limits.placeWaitMs,
+  waitMs: number = placeWaitMs,
 ): Placer {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -45,15 +53,15 @@ export function startPlacer(
     isSure = false
     if (!isThere) return false
     const placed = await alone(async db => {
-      const [events, last] = await Promise.all([takeUnplaced(db, limits.placedAtOnce), findLastEventId(db)])
+      const [events, last] = await Promise.all([takeUnplaced(db, placedAtOnce), findLastEventId(db)])
       await placeEvents(db, events, last)
       if (events.length > 0) notice(db, 'event')
       if (events.some(({ webhook }) => webhook?.entry)) notice(db, 'queue', 'webhook')
       return events.length
     })
     // What came to who is at it after its look is left to us.
-    if (placed === undefined) await rest(limits.placeRestMs)
-    return placed === undefined || placed === limits.placedAtOnce
+    if (placed === undefined) await rest(placeRestMs)
+    return placed === undefined || placed === placedAtOnce
   }
 
   async function look(): Promise<void> {
@@ -80,7 +88,7 @@ export function startPlacer(
       })
   }
 
-  const timer = setInterval(() => wake(false), limits.placeLookMs)
+  const timer = setInterval(() => wake(false), placeLookMs)
   timer.unref()
   return {
     wake: () => wake(true),
@@ -91,13 +99,13 @@ export function startPlacer(
       while (await hasUnplaced(read, last)) {
         if (late.aborted || signal.aborted) throw new StorageUnreachable(hindrance)
         wake(true)
-        await rest(limits.placeRestMs)
+        await rest(placeRestMs)
       }
     },
     async stop() {
       clearInterval(timer)
       // What was promised is placed before this ends, where nothing hinders it, and nobody else stands still at it.
-      await Promise.race([looking, rest(limits.placeLookMs)])
+      await Promise.race([looking, rest(placeLookMs)])
       stopping.abort()
       await looking
     },

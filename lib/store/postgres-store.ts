@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { inTime } from '../base/in-time.ts'
-import { limits } from '../base/limits.ts'
 import type { Meter } from '../base/meter.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { type Held, holdsNothing } from './dialect/held.ts'
@@ -14,6 +13,11 @@ import type { StoreOutage } from './postgres/hold.ts'
 import { openPostgres } from './postgres/pool.ts'
 import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
+
+/** Connections of a pool that is not the daemon's own. */
+const postgresConnections = 4
+/** How long writes that nobody waits for may take when the store closes. */
+const postgresCloseMs = 3_000
 
 interface ServerParts {
   readonly clock: Pick<Clock, 'monotonicMs'>
@@ -31,7 +35,7 @@ const placingLock = 0x706c6163
 /** The database of a server: what SQLite leaves to this process is the server's. */
 export function postgresStore(
   url: string,
-  { clock, meter, connections = limits.postgresConnections, outage = {} }: ServerParts,
+  { clock, meter, connections = postgresConnections, outage = {} }: ServerParts,
 ) {
   const pool = openPostgres(url, connections, outage)
   /** Does what takes as long as it takes, over a connection of its own. */
@@ -107,7 +111,7 @@ export function postgresStore(
         while (underWay.size > 0) await Promise.allSettled(underWay)
       }
       const done = idle().then(placer.stop).then(bell.stop)
-      await inTime(done, limits.postgresCloseMs, () => {})
+      await inTime(done, postgresCloseMs, () => {})
       await pool.close()
     },
   }

@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
 import type { Db } from './dialect/dialect.ts'
 import type { PostgresPool } from './postgres/pool.ts'
+
+/** How often it is looked whether the server's disk has room, and while it has none: before what is written in its place could be taken for the end of it. */
+const serverRoomMs = 10_000
+const serverShortMs = 2_000
 
 /** Somebody who looks whether a server has room, until they are stopped. */
 export interface RoomWatch {
@@ -27,7 +30,7 @@ export function watchRoom(pool: Pick<PostgresPool, 'reading'>): RoomWatch {
           throw error
         },
       )
-      const ms = isShort ? limits.serverShortMs : limits.serverRoomMs
+      const ms = isShort ? serverShortMs : serverRoomMs
       await pause(ms, undefined, { signal, ref: false }).catch(() => {})
     }
   }

@@ -10,7 +10,7 @@ export async function insertStandingHold(db: WriteDb, row: StandingHoldRow): Pro
   await insertRow(db, 'standingHold', row)
 }
 
-/** All of them, oldest first; limits.standingHolds at the most. */
+/** All of them, oldest first; standingHolds at the most. */
 export async function listStandingHolds(db: Db): Promise<StandingHoldRow[]> {
   return db.selectFrom('standingHold').selectAll().orderBy('id').execute()
 }

@@ -1,9 +1,11 @@
 import { Worker } from 'node:worker_threads'
-import { limits } from '../base/limits.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import { keepThread } from './dialect/kept-thread.ts'
 import type { IndexThreadData } from './index-thread.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
+
+/** For how long nothing is committed before the threads that follow what is are ended: 10 MB each. */
+export const storeThreadIdleMs = 30_000
 
 /**
  * Has the search index follow what is written, in a thread of its own, until it is stopped.
@@ -28,6 +30,6 @@ export function startIndexThread(
     // Where nobody says that something was committed, it may have been: no two symbols are the same.
     version: () => version() ?? Symbol('unknown'),
     isHindered: (trouble, was) => ('messageId' in trouble ? was : trouble.why !== null),
-    idleMs: limits.storeThreadIdleMs,
+    idleMs: storeThreadIdleMs,
   })
 }

@@ -2,6 +2,9 @@ import type { WriteDb } from './dialect/dialect.ts'
 import { insertRowOnce } from './dialect/insert.ts'
 import type { SweepRow } from './tables.ts'
 
+/** Rows that one write of a sweep deletes at the most. */
+export const sweepRows = 200
+
 /** Takes a sweep for a node, if no other that is up has it; returns whether the node has it now. */
 export async function takeSweep(db: WriteDb, { name, heldBy }: SweepRow): Promise<boolean> {
   const { numUpdatedRows } = await db

@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
-import { limits } from '../base/limits.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRowOnce } from './dialect/insert.ts'
 import { keptChange } from './dialect/kept.ts'
 import type { TlsResultRow } from './tables.ts'
+
+/** Rows of TLS results of one day and domain. */
+export const tlsResultRows = 100
 
 /** One result to be counted. */
 export interface TlsResultKey {
@@ -29,7 +31,7 @@ export async function countTlsResults(
       .where('day', '=', day)
       .where('domain', '=', domain)
       .executeTakeFirstOrThrow()
-    const key = Number(rows) < limits.tlsResultRows ? given : { ...given, host: '' }
+    const key = Number(rows) < tlsResultRows ? given : { ...given, host: '' }
     const columns = ['day', 'domain', 'policyType', 'type', 'host'] as const
     await insertRowOnce(db, 'tlsResult', { ...key, count: 0, reportedAt: null }, columns)
     await countMore(db, key)

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { limits } from '../base/limits.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import type { Db } from './dialect/dialect.ts'
 import { holdsNothing } from './dialect/held.ts'
@@ -10,6 +9,11 @@ import { schema } from './migrations/0001-schema.ts'
 import { migrate } from './migrations/migrate.ts'
 import type { Migration } from './migrations/migration.ts'
 import { openPostgres, type Reaching } from './postgres/pool.ts'
+
+/** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */
+const schemaLockMs = 1000
+const schemaLockRestMs = 2000
+const schemaLockTries = 30
 
 export interface ServerUpgrade {
   /** As of `openStore`. */
@@ -36,7 +40,7 @@ export async function upgradeServer(upgrade: ServerUpgrade): Promise<void> {
           holdsNothing,
           async db => {
             // Who waits for a table that others read has all wait who come after it: it does so for a moment only.
-            await sql`set local lock_timeout = ${sql.lit(`${limits.schemaLockMs}ms`)}`.execute(db)
+            await sql`set local lock_timeout = ${sql.lit(`${schemaLockMs}ms`)}`.execute(db)
             await requireOlderStopped(db, upgrade.node, missing)
             return migrate(db, 'postgres', appliedAt)
           },
@@ -45,11 +49,11 @@ export async function upgradeServer(upgrade: ServerUpgrade): Promise<void> {
         return
       } catch (error) {
         if (!isLockNotAvailable(error)) throw error
-        if (tried === limits.schemaLockTries)
+        if (tried === schemaLockTries)
           throw new SchemaFault(
             'the database is not brought up to date: a transaction that takes long (pg_dump, a query by hand) keeps a table from it. pg_stat_activity says which; start this one again when it has ended',
           )
-        await pause(limits.schemaLockRestMs)
+        await pause(schemaLockRestMs)
       }
     }
   } finally {

@@ -1,10 +1,12 @@
 import { stat } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { type CertificateSet, createCertificateSet } from './certificate-set.ts'
 import { CertificateFault, type Finding, findOutOfTime, type Pair, type PairPaths, readPair } from './pair.ts'
 import { readSelfSigned, selfSignedPath, writeSelfSigned } from './self-signed.ts'
+
+/** How often is looked whether the files of a certificate have changed. */
+const certificatePollMs = 60_000
 
 export interface CertificatesParts {
   /** Those of the operator, the fallback first. */
@@ -128,7 +130,7 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
     return working
   }
 
-  const timer = setInterval(() => enqueue(false), limits.certificatePollMs).unref()
+  const timer = setInterval(() => enqueue(false), certificatePollMs).unref()
   return {
     get current() {
       return current

@@ -2,8 +2,10 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { userInfo } from 'node:os'
 import { createSecureContext } from 'node:tls'
-import { limits } from '../base/limits.ts'
 import { chainWarning } from './chain.ts'
+
+/** Bytes of a file with a certificate and its chain, or with a key. */
+const pemBytes = 256 * 1024
 
 /** What a TLS server shows: PEM texts that belong together, for whom, and how long they hold. */
 export interface Pair {
@@ -98,8 +100,8 @@ function soonOver({ notAfter }: Pair, now: Date): string | undefined {
 
 async function readPem(file: keyof PairPaths, path: string): Promise<string> {
   try {
-    const bytes = Buffer.concat(await createReadStream(path, { end: limits.pemBytes }).toArray())
-    if (bytes.length <= limits.pemBytes) return bytes.toString('utf8')
+    const bytes = Buffer.concat(await createReadStream(path, { end: pemBytes }).toArray())
+    if (bytes.length <= pemBytes) return bytes.toString('utf8')
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     const isForbidden = error instanceof Error && 'code' in error && error.code === 'EACCES'
@@ -108,7 +110,7 @@ async function readPem(file: keyof PairPaths, path: string): Promise<string> {
   }
   throw new CertificateFault({
     file,
-    message: `${path} is larger than ${limits.pemBytes} bytes: is it a PEM file?`,
+    message: `${path} is larger than ${pemBytes} bytes: is it a PEM file?`,
   })
 }
 

@@ -1,12 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { attachmentsBytes, draftsPerInbox } from '../../lib/base/problem.ts'
 import { deleteInbox } from '../../lib/core/account/inboxes.ts'
 import { purgeDeletedInboxes } from '../../lib/core/account/purge.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { sendScheduledDraft } from '../../lib/core/drafts/send.ts'
 import { insertDraft } from '../../lib/store/drafts.ts'
+import { listBytes, listedTextLength } from '../../lib/store/listed-messages.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { claim } from '../support/claim.ts'
 import { findContradictions } from '../support/consistency.ts'
@@ -126,12 +127,12 @@ t.test('what a draft may not be', async t => {
     }
   }
   t.equal((await api.patch(`/v1/drafts/${id}`, { threadId: nothing })).body.error, 'not_found')
-  const content = Buffer.alloc(limits.attachmentsBytes + 1).toString('base64')
+  const content = Buffer.alloc(attachmentsBytes + 1).toString('base64')
   const tooLarge = { attachments: [{ filename: 'a', content }] }
   t.equal((await api.patch(`/v1/drafts/${id}`, tooLarge)).body.error, 'attachments_too_large')
   const row = await app.store.read.selectFrom('draft').selectAll().executeTakeFirstOrThrow()
   await app.store.write(async db => {
-    for (let made = 1; made < limits.draftsPerInbox; made++) {
+    for (let made = 1; made < draftsPerInbox; made++) {
       await insertDraft(db, { ...row, id: app.ids.next() })
     }
   })
@@ -246,12 +247,12 @@ t.test('a list of long drafts is bounded, and says which it cut', async t => {
     ids.toReversed(),
   )
   const whole = data.filter((one: object) => !('bodyTruncated' in one))
-  t.equal(whole.length, Math.floor(limits.listedBytes / 580_003))
+  t.equal(whole.length, Math.floor(listBytes / 580_003))
   for (const one of whole) t.match(one, long)
   for (const one of data.slice(whole.length)) {
-    const cut = { bodyTruncated: true, body: 'b'.repeat(limits.listedTextLength), bodyHtml: null }
+    const cut = { bodyTruncated: true, body: 'b'.repeat(listedTextLength), bodyHtml: null }
     t.match(one, { ...cut, subject: letter.subject, to: ['bob@example.net'] })
-    t.equal(one.body.length, limits.listedTextLength)
+    t.equal(one.body.length, listedTextLength)
   }
   t.match((await api.get(`/v1/drafts/${ids[0]}`)).body, long, 'the draft itself has all')
 })

@@ -1,6 +1,11 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { listFeedback } from '../../lib/core/account/feedback.ts'
+import {
+  feedbackKept,
+  feedbackPerKey,
+  feedbackPerPod,
+  listFeedback,
+} from '../../lib/core/account/feedback.ts'
+import { feedbackLength } from '../../lib/model/feedback.ts'
 import { insertFeedback } from '../../lib/store/feedback.ts'
 import { startApi } from '../support/api-app.ts'
 
@@ -26,8 +31,8 @@ t.test('POST /v1/feedback keeps a note for the operator', async t => {
     { type: 'praise', message: 'm' },
     { type: 'bug', message: '\u202e ' },
     { type: 'bug', message: '' },
-    { type: 'bug', message: 'x'.repeat(limits.feedbackLength + 1) },
-    { type: 'bug', message: 'm', context: 'x'.repeat(limits.feedbackLength) },
+    { type: 'bug', message: 'x'.repeat(feedbackLength + 1) },
+    { type: 'bug', message: 'm', context: 'x'.repeat(feedbackLength) },
     { type: 'bug', message: 'm', context: 1 },
     { type: 'bug', message: 'm', more: 1 },
   ]) {
@@ -43,14 +48,14 @@ t.test('it is bounded by key, by pod and in all', async t => {
   const note = { type: 'bug', message: 'm' }
   const keys = [apiWith((await api.post(`/v1/pods/${pod}/api-keys`, {})).body.token)]
   const give = async () => (await keys.at(-1)!.post('/v1/feedback', note)).status
-  for (let count = 0; count < limits.feedbackPerKey; count++) t.equal(await give(), 201)
+  for (let count = 0; count < feedbackPerKey; count++) t.equal(await give(), 201)
   const { status, headers, body } = await keys[0]!.post('/v1/feedback', note)
   t.strictSame([status, body.error], [429, 'rate_limit_exceeded'])
   t.ok(Number(headers.get('retry-after')) > 0)
-  let taken: number = limits.feedbackPerKey
-  while (taken < limits.feedbackPerPod) {
+  let taken: number = feedbackPerKey
+  while (taken < feedbackPerPod) {
     keys.push(apiWith((await api.post(`/v1/pods/${pod}/api-keys`, {})).body.token))
-    for (let count = 0; count < limits.feedbackPerKey; count++, taken++) await give()
+    for (let count = 0; count < feedbackPerKey; count++, taken++) await give()
   }
   keys.push(apiWith((await api.post(`/v1/pods/${pod}/api-keys`, {})).body.token))
   t.equal(await give(), 429, 'more keys are no more notes')
@@ -68,10 +73,10 @@ t.test('it is bounded by key, by pod and in all', async t => {
       keyId: null,
       createdAt: '',
     }
-    for (let count = 0; count < limits.feedbackKept; count++)
+    for (let count = 0; count < feedbackKept; count++)
       await insertFeedback(db, { id: app.ids.next(), ...row })
   })
   const last = (await api.post('/v1/feedback', note)).body.id
   const { rows, total } = await listFeedback(app, { limit: 1, offset: 0 })
-  t.strictSame([rows[0]!.id, total], [last, limits.feedbackKept], 'the oldest go')
+  t.strictSame([rows[0]!.id, total], [last, feedbackKept], 'the oldest go')
 })

@@ -1,9 +1,8 @@
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { noteForwardFailure } from '../../lib/core/forwarding/outcome.ts'
-import { findForwardQuestion } from '../../lib/core/forwarding/question.ts'
+import { findForwardQuestion, forwardConfirmationMs } from '../../lib/core/forwarding/question.ts'
 import { prepareReception } from '../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
@@ -343,7 +342,7 @@ t.test('links that are not good, and when they end', async t => {
     clock.advance(10_000)
   }
   t.equal(await follow(`${base}?other=1`, 'GET'), 404)
-  clock.advance(limits.forwardConfirmationMs - 150_000)
+  clock.advance(forwardConfirmationMs - 150_000)
   t.equal(await follow(link, 'GET'), 200, 'seven days')
   clock.advance(150_000)
   t.equal(await follow(link), 410)

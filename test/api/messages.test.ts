@@ -1,12 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
-import { limits } from '../../lib/base/limits.ts'
-import { Problem } from '../../lib/base/problem.ts'
+import { attachmentsBytes, idempotencyHours, Problem } from '../../lib/base/problem.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { once } from '../../lib/core/app/idempotency.ts'
 import { listQueue } from '../../lib/core/outbound/operators-hand.ts'
 import { readHeader } from '../../lib/mail/header/header.ts'
+import { storedBodyLength } from '../../lib/mail/text/body-text.ts'
+import { listBytes, listedTextLength } from '../../lib/store/listed-messages.ts'
 import type { Api } from '../support/api.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { insertMessageRow, insertThreadRow } from '../support/rows.ts'
@@ -105,7 +106,7 @@ t.test('Idempotency-Key', async t => {
     t.strictSame([conflict.status, conflict.body.error], [409, 'idempotency_key_conflict'])
     t.strictSame((await server.api.send(inbox.id, letter, key)).body, first!.body, 'nor does that undo it')
 
-    server.clock.advance(limits.idempotencyHours * 3_600_000)
+    server.clock.advance(idempotencyHours * 3_600_000)
     const other = await server.api.send(inbox.id, { ...letter, body: 'Other' }, key)
     t.equal(other.status, 200, 'a day later the key is free')
     t.not(other.body.messageId, first!.body.messageId)
@@ -325,7 +326,7 @@ t.test('what is sent', async t => {
     for (const wrong of ['%', 'Y', 'YWJj-_==', 'YQ==YQ==', 'YQ===', '====', 'ä']) {
       await refuse(at(wrong), 'invalid_request', '/attachments/1/content')
     }
-    const bytes = randomBytes(limits.attachmentsBytes + 1)
+    const bytes = randomBytes(attachmentsBytes + 1)
     const before = await inbox.sent()
     await refuse(
       {
@@ -342,7 +343,7 @@ t.test('what is sent', async t => {
     })
     const message = (await api.get(`/v1/messages/${body.messageId}`)).body
     t.match(message.attachments, [
-      { filename: 'x', contentType: 'application/octet-stream', sizeBytes: limits.attachmentsBytes },
+      { filename: 'x', contentType: 'application/octet-stream', sizeBytes: attachmentsBytes },
     ])
     const back = await server.apiWith(undefined).get(message.attachments[0].url)
     t.ok(back.bytes.equals(bytes.subarray(1)), '25 MB come back the same')
@@ -427,9 +428,9 @@ t.test('ids that are none', async t => {
 t.test('lists with more text than an answer holds', async t => {
   const { api, app, faults } = await startApi(t)
   const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
-  const bodyText = 'é'.repeat(limits.storedBodyLength / 2)
+  const bodyText = 'é'.repeat(storedBodyLength / 2)
   const authentication = JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' })
-  const raised = Math.ceil((3 * limits.listedBytes) / Buffer.byteLength(bodyText))
+  const raised = Math.ceil((3 * listBytes) / Buffer.byteLength(bodyText))
   const thread = await app.store.write(async db => {
     const thread = await insertThreadRow(db, inboxId)
     for (let index = 0; index < raised; index++) {
@@ -447,12 +448,12 @@ t.test('lists with more text than an answer holds', async t => {
   ]) {
     const { status, bytes, body } = await api.get(path)
     t.equal(status, 200, path)
-    t.ok(bytes.length < limits.listedBytes + 100_000, `${path}: ${bytes.length} bytes`)
+    t.ok(bytes.length < listBytes + 100_000, `${path}: ${bytes.length} bytes`)
     t.equal(body.data.length, raised)
     const cut = body.data.filter((one: { bodyTruncated?: boolean }) => one.bodyTruncated)
     t.ok(cut.length > 0 && cut.length < raised, `${cut.length} of ${raised} are cut`)
     for (const { id, bodyText: shown } of cut) {
-      t.ok(bodyText.startsWith(shown) && shown.length === limits.listedTextLength)
+      t.ok(bodyText.startsWith(shown) && shown.length === listedTextLength)
       const whole = (await api.get(`/v1/messages/${id}`)).body
       t.strictSame([whole.bodyText === bodyText, whole.bodyTruncated], [true, undefined])
     }

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { policyRules } from '../../lib/base/problem.ts'
 import { startApi } from '../support/api-app.ts'
 
 const nothing = '01890000-0000-7000-8000-000000000000'
@@ -138,7 +138,7 @@ t.test('what is refused', async t => {
   t.match(bad.body, { error: 'invalid_request', details: [{ path: '/inbound/rules/1/value' }] })
   t.equal((await api.get('/v1/policy')).body.inbound.mode, 'none', 'nothing of it was done')
 
-  const many = Array.from({ length: limits.policyRules }, (_, index) => ({
+  const many = Array.from({ length: policyRules }, (_, index) => ({
     type: 'allow',
     value: `d${index}.example`,
   }))

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { displayNameLength } from '../../lib/base/lengths.ts'
+import { attachmentsBytes } from '../../lib/base/problem.ts'
+import { mailboxLength } from '../../lib/model/send.ts'
 import { startApi } from '../support/api-app.ts'
 import { startConversation } from '../support/conversation.ts'
 
@@ -62,8 +64,8 @@ t.test('to, cc and bcc take an address or a list, each with a name or without', 
     'bob@example.net <ann@example.net>',
     'people: bob@example.net;',
     'Bob <bob@example.net> <ann@example.net>',
-    `${'n'.repeat(limits.displayNameLength + 1)} <bob@example.net>`,
-    'x'.repeat(limits.mailboxLength + 1),
+    `${'n'.repeat(displayNameLength + 1)} <bob@example.net>`,
+    'x'.repeat(mailboxLength + 1),
     'bob@example.net\r\nBcc: ann@example.net',
     '',
   ]) {
@@ -415,10 +417,10 @@ t.test('a message is answered and passed on by name', async t => {
       .select('readingId')
       .where('id', '=', messageId)
       .executeTakeFirstOrThrow()
-    const third = Math.floor(limits.attachmentsBytes / 3)
+    const third = Math.floor(attachmentsBytes / 3)
     for (const [last, status] of [
-      [limits.attachmentsBytes - 2 * third, 200],
-      [limits.attachmentsBytes - 2 * third + 1, 413],
+      [attachmentsBytes - 2 * third, 200],
+      [attachmentsBytes - 2 * third + 1, 413],
     ] as const) {
       const stored = [third, third, last].map((sizeBytes, n) => ({
         ...{ filename: attachments[n]!.filename, contentType: 'text/plain', sizeBytes },

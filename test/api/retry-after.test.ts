@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { type ProblemCode, problems, statusOf } from '../../lib/base/problem.ts'
+import { type ProblemCode, problems, replyLoopMessages, statusOf } from '../../lib/base/problem.ts'
 import type { Answer } from '../support/api.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
@@ -82,12 +81,12 @@ const table: Readonly<Record<string, (t: Test) => Promise<Reached>>> = {
     const first = await api.send(ann.id, { to: bea.address, subject: 's', body: 'b' })
     const ask = (of: ApiApp) =>
       of.api.send(ann.id, { to: bea.address, threadId: first.body.threadId, body: 'b' })
-    for (let sent = 1; sent < limits.replyLoopMessages; sent++) {
+    for (let sent = 1; sent < replyLoopMessages; sent++) {
       clock.advance(10 * second)
       await ask(server)
     }
     clock.advance(10 * second + 1)
-    return { server, ask, seconds: 3600 - limits.replyLoopMessages * 10 }
+    return { server, ask, seconds: 3600 - replyLoopMessages * 10 }
   },
 }
 

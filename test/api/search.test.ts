@@ -1,5 +1,5 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { searchLength } from '../../lib/api/search.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { apiOf } from '../support/api.ts'
@@ -46,8 +46,8 @@ t.test('lists search, in an inbox and in all that the key reaches', async t => {
       t.equal(await subjects(`/v1/${kind}?${wrong}`), 'invalid_request', wrong)
       t.equal(await subjects(`${own}?${wrong}`), 'invalid_request', wrong)
     }
-    t.strictSame(await subjects(`/v1/${kind}?q=${'x'.repeat(limits.searchLength)}`), [])
-    t.equal(await subjects(`/v1/${kind}?q=${'x'.repeat(limits.searchLength + 1)}`), 'invalid_request')
+    t.strictSame(await subjects(`/v1/${kind}?q=${'x'.repeat(searchLength)}`), [])
+    t.equal(await subjects(`/v1/${kind}?q=${'x'.repeat(searchLength + 1)}`), 'invalid_request')
     t.equal(await subjects(`/v1/${kind}?q=%00`), 'invalid_request')
     t.strictSame(await subjects(`/v1/${kind}?q=${encodeURIComponent('") OR mark:all NOT ("')}`), [])
     const { token } = await createKey(app, operator, { inbox: bea }, null)

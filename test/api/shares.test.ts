@@ -1,8 +1,10 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { streamsPerKey } from '../../lib/base/problem.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { type Caller, operator } from '../../lib/core/app/caller.ts'
 import { podShare } from '../../lib/core/app/share.ts'
+import { streams } from '../../lib/core/events/stream.ts'
+import { waitersMax, waitsPerKey } from '../../lib/core/mailbox/waiters.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { takesAll } from '../support/event-sink.ts'
 
@@ -69,9 +71,9 @@ t.test('one pod can not use up what all draw on', async t => {
       const ids = Array.from({ length: count }, () => app.ids.next())
       return ids.map(keyId => ({ keyId, podId, inboxId: null }))
     }
-    const share = podShare(limits.streams)
-    const places = (await callers(pod, share / limits.streamsPerKey)).flatMap(caller =>
-      Array.from({ length: limits.streamsPerKey }, () => app.stream.open(caller, takesAll)),
+    const share = podShare(streams)
+    const places = (await callers(pod, share / streamsPerKey)).flatMap(caller =>
+      Array.from({ length: streamsPerKey }, () => app.stream.open(caller, takesAll)),
     )
     const [late] = await callers(pod, 1)
     t.throws(() => app.stream.open(late!, takesAll), { code: 'too_many_streams' })
@@ -83,18 +85,18 @@ t.test('one pod can not use up what all draw on', async t => {
 
     const signal = new AbortController().signal
     const wait = (caller: Caller) => app.waiters.wait({ caller, inboxId: inbox, takes: () => true, signal })
-    const keys = await callers(pod, podShare(limits.waiters) / limits.waitsPerKey)
-    const waiters = keys.flatMap(caller => Array.from({ length: limits.waitsPerKey }, () => wait(caller)))
+    const keys = await callers(pod, podShare(waitersMax) / waitsPerKey)
+    const waiters = keys.flatMap(caller => Array.from({ length: waitsPerKey }, () => wait(caller)))
     t.throws(() => wait(late!), { code: 'too_many_streams' })
     waiters.push(wait(stranger!), wait(operator))
     waiters[0]!.end()
     waiters.push(wait(late!))
-    const left = limits.waiters - app.waiters.count()
+    const left = waitersMax - app.waiters.count()
     for (let taken = 0; taken < left; taken++) {
-      const keyId = `key ${Math.floor(taken / limits.waitsPerKey)}`
+      const keyId = `key ${Math.floor(taken / waitsPerKey)}`
       waiters.push(wait({ keyId, podId: null, inboxId: null }))
     }
-    t.equal(app.waiters.count(), limits.waiters)
+    t.equal(app.waiters.count(), waitersMax)
     t.throws(() => wait({ keyId: 'another', podId: null, inboxId: null }), { code: 'unavailable' })
     waiters.pop()!.end()
     waiters.push(wait({ keyId: 'another', podId: null, inboxId: null }))

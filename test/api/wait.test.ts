@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
+import { waitsPerKey } from '../../lib/core/mailbox/waiters.ts'
 import { apiOf } from '../support/api.ts'
 import { letter, openBothDoors } from '../support/both-doors.ts'
 import { until } from '../support/until.ts'
@@ -63,8 +63,8 @@ t.test('waiting for mail', async t => {
         headers: { authorization: `Bearer ${token}` },
         signal: gone.signal,
       }).catch(() => undefined)
-    const many = Array.from({ length: limits.waitsPerKey }, wait)
-    await waiting(limits.waitsPerKey)
+    const many = Array.from({ length: waitsPerKey }, wait)
+    await waiting(waitsPerKey)
     const refused = await client.get(`${path}?timeout=1`)
     t.strictSame([refused.status, refused.body.error], [429, 'too_many_streams'])
     t.equal((await api.get(`${path}?timeout=0`)).status, 200, 'another key has places of its own')

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { createSecretBox, type Sealed, SecretFault, secretKeyBytes } from '../../lib/base/secret-box.ts'
+import {
+  createSecretBox,
+  type Sealed,
+  SecretFault,
+  secretKeyBytes,
+  secretsOpened,
+} from '../../lib/base/secret-box.ts'
 
 const place = { table: 'inbox', column: 'webhookSecret', id: '01' }
 const box = createSecretBox(randomBytes(secretKeyBytes))
@@ -50,7 +55,7 @@ t.test('a row that changes is opened anew, and many rows push out the oldest', a
   t.equal(box.open(place, first), 'one')
   t.equal(box.open(place, box.seal(place, 'two')), 'two')
   t.equal(box.open(place, first), 'one')
-  for (let index = 0; index < limits.secretsOpened + 10; index++) {
+  for (let index = 0; index < secretsOpened + 10; index++) {
     const at = { ...place, id: `n${index}` }
     t.equal(box.open(at, box.seal(at, `${index}`)), `${index}`)
   }

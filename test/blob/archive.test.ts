@@ -8,8 +8,7 @@ import { createZstdCompress, zstdDecompressSync } from 'node:zlib'
 import t from 'tap'
 import tar from 'tar-stream'
 import { BackupFault } from '../../lib/base/backup-fault.ts'
-import { limits } from '../../lib/base/limits.ts'
-import { readArchive, textOf, writeArchive } from '../../lib/blob/archive.ts'
+import { backupTextBytes, readArchive, textOf, writeArchive } from '../../lib/blob/archive.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
@@ -96,7 +95,7 @@ t.test('a name stands once, and nothing behind the checksums', async t => {
 })
 
 t.test('a small text of an archive is small', async t => {
-  const tooLarge = { name: 'a', sizeBytes: limits.backupTextBytes + 1, content: Readable.from([]) }
+  const tooLarge = { name: 'a', sizeBytes: backupTextBytes + 1, content: Readable.from([]) }
   await t.rejects(textOf(tooLarge), BackupFault)
 })
 

@@ -1,12 +1,11 @@
 import { chmod, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { packageRoot } from '../../lib/base/package-root.ts'
 import { allSettings, allTables, isGroup, typeInWords } from '../../lib/config/declaration.ts'
 import { describeConfig, exampleConfig, nearestSetting, printConfig } from '../../lib/config/describe.ts'
 import { ConfigFault, configFaultExitCode, type Fault } from '../../lib/config/fault.ts'
-import { type Config, loadConfig, localConfig, parseConfig } from '../../lib/config/load.ts'
+import { type Config, configBytes, loadConfig, localConfig, parseConfig } from '../../lib/config/load.ts'
 
 const required = 'hostname = "mail.example.com"\naccount_domain = "example.com"\n'
 
@@ -489,8 +488,8 @@ t.test('faults of the file itself', async t => {
   const file = (name: string) => join(dir, name)
   await symlink('loop.toml', file('loop.toml'))
   await writeFile(file('latin1.toml'), Buffer.from(`${required}# \xfc\n`, 'latin1'))
-  await writeFile(file('large.toml'), '#'.repeat(limits.configBytes + 1))
-  await writeFile(file('full.toml'), required.padEnd(limits.configBytes, '#'))
+  await writeFile(file('large.toml'), '#'.repeat(configBytes + 1))
+  await writeFile(file('full.toml'), required.padEnd(configBytes, '#'))
   await writeFile(file('bom.toml'), `\ufeff${required.replaceAll('\n', '\r\n')}`)
 
   t.equal(

@@ -4,12 +4,11 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { createIds } from '../../lib/base/ids.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { quietLog } from '../../lib/base/quiet-log.ts'
 import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
 import { localConfig } from '../../lib/config/load.ts'
 import { openDesk } from '../../lib/core/open-desk.ts'
-import { databasePath, openRows } from '../../lib/core/open-rows.ts'
+import { databasePath, openRows, outageSteadyMs } from '../../lib/core/open-rows.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
 import { migratedDatabase } from '../support/postgres.ts'
@@ -70,14 +69,14 @@ t.test(
       await t.rejects(write(code), StorageUnreachable)
       t.equal(shortage()?.sentence, sentence)
       await write()
-      nowMs += limits.outageSteadyMs - 1
+      nowMs += outageSteadyMs - 1
       await write()
       t.equal(shortage()?.sentence, sentence, 'one that can be written over works meanwhile')
       // What another connection met is told a moment later, and begins the while anew.
       await until('it is over', async () => {
         nowMs += 1
         await write()
-        nowMs += limits.outageSteadyMs / 5
+        nowMs += outageSteadyMs / 5
         return shortage() === undefined
       })
     }

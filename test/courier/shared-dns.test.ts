@@ -1,7 +1,6 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createDns } from '../../lib/courier/dns.ts'
-import { shareAnswers } from '../../lib/courier/shared-dns.ts'
+import { dnsSharedEntries, dnsSharedMs, shareAnswers } from '../../lib/courier/shared-dns.ts'
 import { startDns } from '../support/dns.ts'
 
 async function setUp(zones: Parameters<typeof startDns>[0]) {
@@ -39,7 +38,7 @@ t.test('what many ask at once, or shortly after each other, is asked once', asyn
   const answers = await Promise.all(Array.from({ length: 20 }, () => shared.resolveMx('theirs.example')))
   for (const answer of answers) t.match(answer, [{ exchange: 'mx.theirs.example', priority: 10 }])
   answers[0]!.length = 0
-  pass(limits.dnsSharedMs - 1)
+  pass(dnsSharedMs - 1)
   t.equal((await shared.resolveMx('theirs.example')).length, 1, 'each has a list of his own')
   t.strictSame(asked, ['MX theirs.example'])
   t.strictSame(await shared.resolve4('theirs.example'), ['192.0.2.1'], 'another question')
@@ -55,7 +54,7 @@ t.test('that there is nothing is asked once, and what failed is asked again', as
   await t.rejects(shared.resolveMx('nobodys.example'), { code: 'ENOTFOUND' })
   await t.rejects(shared.resolveMx('nobodys.example'), { code: 'ENOTFOUND' })
   t.strictSame(asked.splice(0), ['MX theirs.example', 'MX nobodys.example'])
-  pass(limits.dnsSharedMs)
+  pass(dnsSharedMs)
   await t.rejects(shared.resolveMx('theirs.example'), { code: 'ENODATA' })
   t.equal(asked.splice(0).length, 1, 'and for so long only')
   server.fail('theirs.example', 'SERVFAIL')
@@ -66,7 +65,7 @@ t.test('that there is nothing is asked once, and what failed is asked again', as
 })
 
 t.test('however many names are asked for, few answers are kept', async t => {
-  const names = Array.from({ length: limits.dnsSharedEntries + 1 }, (_, at) => `d${at}.example`)
+  const names = Array.from({ length: dnsSharedEntries + 1 }, (_, at) => `d${at}.example`)
   const { shared, asked } = await setUp(Object.fromEntries(names.map(name => [name, { A: ['192.0.2.1'] }])))
   for (const name of names) await shared.resolve4(name)
   await shared.resolve4(names.at(-1)!)

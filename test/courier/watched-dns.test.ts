@@ -1,9 +1,8 @@
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { createDns } from '../../lib/courier/dns.ts'
-import { isResolverSilent, watchDns } from '../../lib/courier/watched-dns.ts'
+import { dnsSilent, dnsSilentMs, isResolverSilent, watchDns } from '../../lib/courier/watched-dns.ts'
 import { startDns } from '../support/dns.ts'
 
 t.test('a resolver that says nothing is told once at its begin and once at its end', async t => {
@@ -16,22 +15,22 @@ t.test('a resolver that says nothing is told once at its begin and once at its e
   const dns = watchDns(createDns({ servers: [server.server], timeoutMs: 200 }), { clock, log })
 
   server.fail('broken.example', 'SERVFAIL')
-  for (let count = 0; count < 2 * limits.dnsSilent; count++) {
+  for (let count = 0; count < 2 * dnsSilent; count++) {
     await t.rejects(dns.resolve4('broken.example'), { code: 'ESERVFAIL' })
-    now += limits.dnsSilentMs
+    now += dnsSilentMs
   }
   t.strictSame(lines, [], "a stranger's broken zone is an answer")
 
   server.fail('theirs.example', 'timeout')
-  for (let count = 0; count < limits.dnsSilent + 3; count++) {
+  for (let count = 0; count < dnsSilent + 3; count++) {
     await t.rejects(dns.resolve4('theirs.example'), { code: 'ETIMEOUT' })
-    now += limits.dnsSilentMs
+    now += dnsSilentMs
   }
   t.match(lines, [{ level: 'error', code: 'ETIMEOUT', msg: /^DNS does not answer/ }])
   server.clear('theirs.example')
   await t.rejects(dns.resolveMx('nobody.example'), { code: 'ENOTFOUND' }, 'which is an answer, too')
   t.equal(lines.length, 2)
-  t.match(lines[1], { level: 'warn', failed: limits.dnsSilent + 3, msg: 'DNS answers again' })
+  t.match(lines[1], { level: 'warn', failed: dnsSilent + 3, msg: 'DNS answers again' })
 })
 
 t.test('the first answer after a silence is announced', async t => {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { waitsPerKey } from '../../lib/core/mailbox/waiters.ts'
+import { listBytes } from '../../lib/store/listed-messages.ts'
 import { letter, openBothDoors } from '../support/both-doors.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -64,16 +65,15 @@ t.test('one mail to very many, very long threads and very many who wait hold up 
       const answers = await Promise.all([...paths, ...paths, ...paths].map(path => api.get(path)))
       for (const answer of answers) {
         if (answer.status !== 200) t.fail(`thread: ${answer.status}`)
-        if (answer.bytes.length > limits.listedBytes + mebibyte)
-          t.fail(`a thread of ${answer.bytes.length} bytes`)
+        if (answer.bytes.length > listBytes + mebibyte) t.fail(`a thread of ${answer.bytes.length} bytes`)
       }
     }
   }
   /** As many as a key may have, and as many again. */
   const waits = async () => {
     const path = `/v1/inboxes/${many[0]}/messages/wait?timeout=300`
-    const waiting = Array.from({ length: 2 * limits.waitsPerKey }, () => api.get(path))
-    await until('as many wait as may', () => app.waiters.count() === limits.waitsPerKey)
+    const waiting = Array.from({ length: 2 * waitsPerKey }, () => api.get(path))
+    await until('as many wait as may', () => app.waiters.count() === waitsPerKey)
     return waiting
   }
 
@@ -101,7 +101,7 @@ t.test('one mail to very many, very long threads and very many who wait hold up 
   t.ok(total >= 10, `${total} good mails`)
   const answers = await Promise.all(waiting)
   const statuses = answers.map(({ status }) => status)
-  t.equal(statuses.filter(status => status === 429).length, limits.waitsPerKey, 'no more wait than may')
+  t.equal(statuses.filter(status => status === 429).length, waitsPerKey, 'no more wait than may')
   t.ok(
     answers.every(({ status, body }) => status === 429 || (status === 200 && body.data.length > 0)),
     'who waits is told what came',
@@ -113,7 +113,7 @@ t.test('one mail to very many, very long threads and very many who wait hold up 
     whole.data.some((one: { bodyTruncated?: boolean }) => one.bodyTruncated),
     'a long thread is cut, and says so',
   )
-  t.ok(answered.length <= limits.listedBytes + mebibyte, `${answered.length} bytes of a thread`)
+  t.ok(answered.length <= listBytes + mebibyte, `${answered.length} bytes of a thread`)
 
   // What a mail says is stored once, however many it is for.
   const texts = await app.store.read

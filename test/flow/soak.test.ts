@@ -1,5 +1,5 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { walBytes } from '../../lib/core/app/storage-watch.ts'
 import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
@@ -27,7 +27,7 @@ const bounds = {
   rssBytes: 600 * mebibyte,
   descriptors: 400,
   /** As long as somebody else reads, the log can't begin anew. */
-  logBytes: 2 * limits.logBytes,
+  logBytes: 2 * walBytes,
   /** What nine of ten turns of the main thread's loop may be late, had it the processor for itself, in nineteen of twenty seconds. */
   loopDelayMs: 250,
 }

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { paceFirst } from '../../lib/carrying.ts'
 import { listQueuedDeliveries } from '../../lib/store/queued-deliveries.ts'
 import { apiOf } from '../support/api.ts'
 import { settledContradictions } from '../support/consistency.ts'
@@ -16,7 +16,7 @@ import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
 
 /** How many attempts at once a destination gets of which nothing is known. */
-const limitOfADestination = limits.paceFirst
+const limitOfADestination = paceFirst
 
 t.test('SIGTERM: idle sessions get 421, a message under way its 250, and it is there after', async t => {
   const daemon = await startDaemon(t)

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { createPace } from '../../lib/base/turns.ts'
+import { createPace, sliceBytes } from '../../lib/base/turns.ts'
 import { decodeJsonBase64 } from '../../lib/http/base64.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 
@@ -67,10 +66,10 @@ t.test('base64 in JSON strings, as a parser and a decoder one after the other ha
 })
 
 t.test('much of it, in slices', async t => {
-  const bytes = Buffer.alloc(5 * limits.sliceBytes + 1, 'not only one letter')
+  const bytes = Buffer.alloc(5 * sliceBytes + 1, 'not only one letter')
   const text = bytes.toString('base64').replace(/.{76}/g, '$&\\r\\n')
   const { result, turns } = await turnsDuring(() => decodeJsonBase64(Buffer.from(text), createPace()))
   t.ok(result?.equals(bytes))
-  t.ok(turns >= text.length / limits.sliceBytes, `${turns} turns`)
-  t.equal(await decodeJsonBase64(Buffer.from('='.repeat(10 * limits.sliceBytes)), createPace()), undefined)
+  t.ok(turns >= text.length / sliceBytes, `${turns} turns`)
+  t.equal(await decodeJsonBase64(Buffer.from('='.repeat(10 * sliceBytes)), createPace()), undefined)
 })

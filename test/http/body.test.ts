@@ -5,12 +5,13 @@ import { text } from 'node:stream/consumers'
 import { mock } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { requestsWatchMs } from '../../lib/base/in-time.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
-import { createBodyWatch } from '../../lib/http/body-pace.ts'
+import { bodyLeastBytes, bodyLeastMs, createBodyWatch } from '../../lib/http/body-pace.ts'
 import { readBytes } from '../../lib/http/bytes.ts'
+import { jsonContentBytes } from '../../lib/http/json-scan.ts'
 import { apiOf } from '../support/api.ts'
 import { startApi } from '../support/api-app.ts'
 import { turnsDuring } from '../support/event-loop.ts'
@@ -28,7 +29,7 @@ t.test('attachments in JSON', async t => {
   const post = (body: unknown, key = `k${keys++}`) =>
     apiWith(token).call('POST', path, body, { 'idempotency-key': key })
   const newest = async () => (await api.get(`/v1/inboxes/${inbox}/messages?limit=1`)).body.data[0]
-  const sizes = [0, 1, 100, limits.jsonContentBytes - 1, limits.jsonContentBytes + 1, 3 * megabyte + 1]
+  const sizes = [0, 1, 100, jsonContentBytes - 1, jsonContentBytes + 1, 3 * megabyte + 1]
   const bytes = sizes.map(size => Buffer.from(Array.from({ length: size }, (_, index) => (index * 7) % 256)))
 
   await t.test('of every size, as content and as data, come as they are', async t => {
@@ -66,7 +67,7 @@ t.test('attachments in JSON', async t => {
   })
 
   await t.test('faults have the same paths, small and large', async t => {
-    for (const size of [10, limits.jsonContentBytes * 2]) {
+    for (const size of [10, jsonContentBytes * 2]) {
       const good = 'A'.repeat(size * 4)
       const file = { filename: 'f', content: good }
       for (const [attachments, fault] of [
@@ -177,13 +178,13 @@ t.test('a body that holds room must come on', async t => {
     })
     return end
   }
-  const perSecond = limits.bodyLeastBytes / (limits.bodyLeastMs / 1000)
+  const perSecond = bodyLeastBytes / (bodyLeastMs / 1000)
   const ends = [watch('fast', 10 * perSecond), watch('steady', Math.ceil(perSecond))]
   watch('slow', Math.floor(perSecond) - 10)
   watch('still', 0)
   for (const end of [10, 60]) {
-    for (; seconds < end; seconds++) mock.timers.tick(limits.requestsWatchMs)
-    mock.timers.tick(limits.requestsWatchMs)
+    for (; seconds < end; seconds++) mock.timers.tick(requestsWatchMs)
+    mock.timers.tick(requestsWatchMs)
     t.strictSame(refused, ['slow after 10 s: invalid_request', 'still after 10 s: invalid_request'])
   }
   for (const end of ends) end()
@@ -205,7 +206,7 @@ t.test('who holds room with a body that hardly comes is told so, and has it no m
       `POST /v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${field}\r\n\r\n${piece(' '.repeat(300_000))}`,
     )
     await until('it is refused', () => {
-      clock.advance(limits.bodyLeastMs / 10)
+      clock.advance(bodyLeastMs / 10)
       socket.write(piece(' '))
       return /too slowly/.test(said)
     })

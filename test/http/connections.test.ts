@@ -3,8 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { createConnections } from '../../lib/http/connections.ts'
+import { answerBytesPerTimeout, answersBytes, createConnections } from '../../lib/http/connections.ts'
 import { startApi } from '../support/api-app.ts'
 import { until } from '../support/until.ts'
 
@@ -220,7 +219,7 @@ t.test('who does not read an answer is cut off, and nobody else', async t => {
 t.test('where too much waits for readers, the largest are cut off', async t => {
   const now = 0
   const connections = createConnections({ monotonicMs: () => now, now: () => new Date(0) }, everything)
-  const third = limits.answersBytes / 3
+  const third = answersBytes / 3
   const sockets = [third, third * 1.5, third, 0].map(waiting => {
     const socket = Object.assign(new PassThrough(), { bytesWritten: 0 }) as unknown as Socket
     Object.defineProperty(socket, 'writableLength', { value: waiting })
@@ -248,7 +247,7 @@ t.test('who reads a byte now and then does not count as reading', async t => {
     connections.add(socket)
     return socket
   }
-  const [slow, steady] = [readerOf(limits.answerBytesPerTimeout / 10), readerOf(limits.answerBytesPerTimeout)]
+  const [slow, steady] = [readerOf(answerBytesPerTimeout / 10), readerOf(answerBytesPerTimeout)]
   await until('the slow one is cut off', () => slow!.destroyed)
   t.notOk(steady!.destroyed)
   steady!.destroy()

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import Koa from 'koa'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { attachmentUrlMs } from '../../lib/core/app/signed.ts'
 import { prepareReception } from '../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
@@ -157,7 +157,7 @@ t.test('a signed URL', async t => {
 
   await t.test('ends after an hour, and with the inbox', async t => {
     const [fresh] = await urls(id)
-    clock.advance(limits.attachmentUrlMs - 5_000)
+    clock.advance(attachmentUrlMs - 5_000)
     t.equal((await nobody.get(pathOf(fresh!))).status, 200)
     clock.advance(7_000)
     t.equal((await nobody.get(pathOf(fresh!))).body.error, 'unauthorized')

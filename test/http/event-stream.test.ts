@@ -3,8 +3,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { EventSource } from 'undici'
-import { limits } from '../../lib/base/limits.ts'
 import { operator } from '../../lib/core/app/caller.ts'
+import { streamDrainMs } from '../../lib/core/events/stream.ts'
+import { streamHeartbeatMs, streamRetryMs } from '../../lib/http/feed.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { takesAll } from '../support/event-sink.ts'
 import { createEventWriter } from '../support/event-writer.ts'
@@ -128,7 +129,7 @@ t.test('events as they come, and from a cursor on', async t => {
   const live = await follow(server)
   t.match(live.response.headers.get('content-type'), /^text\/event-stream/)
   t.equal(live.response.headers.get('cache-control'), 'no-store')
-  await until('its head', () => live.blocks[0] === `retry: ${limits.streamRetryMs}`)
+  await until('its head', () => live.blocks[0] === `retry: ${streamRetryMs}`)
   await writer.write(one, 'message.sent')
   await writer.write(two, 'message.received')
   await until('two events', () => live.told.length === 2)
@@ -287,7 +288,7 @@ t.test('it says that it is alive, and ends with the server', async t => {
   const feed = await follow(server)
   await until('its head', () => feed.blocks.length === 1)
   await until('a heartbeat', () => {
-    server.clock.advance(limits.streamHeartbeatMs)
+    server.clock.advance(streamHeartbeatMs)
     return feed.blocks.includes(':')
   })
   const stopped = server.door.stop()
@@ -308,7 +309,7 @@ t.test('a reader that takes nothing is cut off', async t => {
   const writer = createEventWriter(app)
   for (let i = 0; i < 50; i++) await writer.write(inbox, 'message.received', 1, 'x'.repeat(400_000))
   await until('its end', () => {
-    clock.advance(limits.streamDrainMs)
+    clock.advance(streamDrainMs)
     return !app.readers.has({ type: 'message.sent', podId: null, inboxId: inbox.id })
   })
   const stopped = server.door.stop()

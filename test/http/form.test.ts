@@ -1,7 +1,9 @@
 import { request } from 'node:http'
 import t from 'tap'
 import { Type } from 'typebox'
-import { limits } from '../../lib/base/limits.ts'
+import { formTextBytes } from '../../lib/api/sending.ts'
+import { attachmentsBytes } from '../../lib/base/problem.ts'
+import { sliceBytes } from '../../lib/base/turns.ts'
 import { Contents } from '../../lib/http/contents.ts'
 import { readForm } from '../../lib/http/form.ts'
 import { startApi } from '../support/api-app.ts'
@@ -183,12 +185,12 @@ t.test('multipart/form-data', async t => {
 
   await t.test('too large', async t => {
     const file = (bytes: number): Entry => ['attachments', Buffer.alloc(bytes, 'x'), 'a.bin']
-    t.equal((await post(formOf([...letter, file(limits.attachmentsBytes)]))).status, 200)
-    const over = await post(formOf([...letter, file(limits.attachmentsBytes + 1)]))
+    t.equal((await post(formOf([...letter, file(attachmentsBytes)]))).status, 200)
+    const over = await post(formOf([...letter, file(attachmentsBytes + 1)]))
     t.strictSame([over.status, over.body.error], [413, 'attachments_too_large'])
-    const far = await post(formOf([...letter, file(limits.attachmentsBytes + limits.formTextBytes)]))
+    const far = await post(formOf([...letter, file(attachmentsBytes + formTextBytes)]))
     t.strictSame([far.status, far.body.error], [413, 'payload_too_large'])
-    const text = formOf([...letter, ['bodyHtml', 'x'.repeat(limits.formTextBytes)]])
+    const text = formOf([...letter, ['bodyHtml', 'x'.repeat(formTextBytes)]])
     const long = await post(text)
     t.strictSame([long.status, long.body.error], [413, 'payload_too_large'])
     t.match(long.body.message, /fields of a form/)
@@ -226,7 +228,7 @@ t.test('multipart/form-data', async t => {
 })
 
 t.test('a large form is read in many turns of the event loop', async t => {
-  const large = 8 * limits.sliceBytes
+  const large = 8 * sliceBytes
   const schema = Type.Object({ body: Type.String() })
   const fill = (text: string) => text.repeat(large / text.length)
   for (const [name, content] of Object.entries({
@@ -242,6 +244,6 @@ t.test('a large form is read in many turns of the event loop', async t => {
     )
     contents.putInto({ attachments: [result.attachments] })
     t.equal((result.attachments as { content: Buffer }).content.toString(), content, name)
-    t.ok(turns >= (4 * large) / limits.sliceBytes, `${name}: ${turns} turns`)
+    t.ok(turns >= (4 * large) / sliceBytes, `${name}: ${turns} turns`)
   }
 })

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { confirmPageRequestsPerMinute } from '../../lib/core/account/throttles.ts'
 import { startApi } from '../support/api-app.ts'
 import { openBrowser } from '../support/browser-session.ts'
 import { mailedLink } from '../support/confirmation.ts'
@@ -63,7 +63,7 @@ t.test('two people press at once: one link, one consent', async t => {
 
 t.test('who guesses is slowed down, by a page', async t => {
   const { link, clock, status } = await setUp(t, 'ann@elsewhere.example')
-  const asked = Array.from({ length: limits.confirmPageRequestsPerMinute + 1 }, () =>
+  const asked = Array.from({ length: confirmPageRequestsPerMinute + 1 }, () =>
     fetch(`${link}x`, { method: 'POST' }),
   )
   const refused = (await Promise.all(asked)).filter(answer => answer.status === 429)

@@ -1,7 +1,6 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { createPace } from '../../lib/base/turns.ts'
-import { scanJson } from '../../lib/http/json-scan.ts'
+import { createPace, sliceBytes } from '../../lib/base/turns.ts'
+import { jsonContentBytes, jsonDepth, jsonTextBytes, jsonValues, scanJson } from '../../lib/http/json-scan.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { manyTimes } from '../support/hostile.ts'
 
@@ -14,7 +13,7 @@ async function taken(text: string): Promise<string[]> {
   return (await scan(text, true)).map(({ start, end }) => bytes.toString('utf8', start, end))
 }
 
-const long = 'A'.repeat(limits.jsonContentBytes + 1)
+const long = 'A'.repeat(jsonContentBytes + 1)
 
 t.test('the long contents of attachments, and nothing else', async t => {
   const other = long.replace('A', 'B')
@@ -43,10 +42,10 @@ t.test('the long contents of attachments, and nothing else', async t => {
 })
 
 t.test('what would be made into much is refused before', async t => {
-  const deep = limits.jsonDepth
+  const deep = jsonDepth
   await scan(`${'['.repeat(deep)}1${']'.repeat(deep)}`, false)
-  await scan(`[${'0,'.repeat(limits.jsonValues - 3)}0]`, false)
-  const members = limits.jsonValues / 2
+  await scan(`[${'0,'.repeat(jsonValues - 3)}0]`, false)
+  const members = jsonValues / 2
   await scan(`{${'"":0,'.repeat(members - 2)}"":0}`, false)
   const families = {
     'as many names as values': `{${'"":0,'.repeat(members - 1)}"":0}`,
@@ -66,7 +65,7 @@ t.test('what would be made into much is refused before', async t => {
 })
 
 t.test('besides the contents a text is small, whatever it is made of', async t => {
-  const room = limits.jsonTextBytes
+  const room = jsonTextBytes
   const content = `{"attachments":[{"content":"${'A'.repeat(room)}"}]`
   t.equal((await scan(`${content}${' '.repeat(room / 2)}}`, true)).length, 1)
   for (const text of [
@@ -106,7 +105,7 @@ t.test('a string ends where JSON says, wherever the steps of the scan end in it'
 })
 
 t.test('long texts are looked over in many turns of the event loop', async t => {
-  const large = 4 * limits.sliceBytes
+  const large = 4 * sliceBytes
   const pieces = [
     '"',
     '\\',
@@ -140,10 +139,7 @@ t.test('long texts are looked over in many turns of the event loop', async t => 
           }),
         )
         // What is refused need not be looked over.
-        t.ok(
-          isRefused || turns >= large / limits.sliceBytes / 2,
-          `${text.slice(0, 12)} ${end}: ${turns} turns`,
-        )
+        t.ok(isRefused || turns >= large / sliceBytes / 2, `${text.slice(0, 12)} ${end}: ${turns} turns`)
       }
     }
   }

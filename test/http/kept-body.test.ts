@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Context } from 'koa'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { unpacedBytes } from '../../lib/base/turns.ts'
 import { keptJson } from '../../lib/http/json.ts'
 import { answerKept, keepBody } from '../../lib/http/kept-body.ts'
 import { turnsDuring } from '../support/event-loop.ts'
@@ -26,7 +26,7 @@ t.test('of all who ask for a large one at once, one is answered in a turn of the
     const { turns } = await turnsDuring(() => Promise.all(contexts.map(answer)))
     t.ok(turns >= count, `${when}: ${turns} turns`)
     t.equal(new Set(contexts.map(({ body }) => body)).size, 1, 'it is held once')
-    t.ok((contexts[0]!.body as Buffer).length > limits.unpacedBytes)
+    t.ok((contexts[0]!.body as Buffer).length > unpacedBytes)
   }
 })
 

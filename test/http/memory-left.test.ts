@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { largeAnswerBytes } from '../../lib/api/operation.ts'
+import { httpBytesPerKey } from '../../lib/http/server.ts'
+import { listBytes } from '../../lib/store/listed-messages.ts'
 import { startApi } from '../support/api-app.ts'
 import { insertMessageRow, insertThreadRow } from '../support/rows.ts'
 import { until } from '../support/until.ts'
@@ -15,7 +17,7 @@ t.test('however a client goes away, what its answer held is free again', async t
   const authentication = JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' })
   const { messageId } = await app.store.write(async db => {
     const thread = await insertThreadRow(db, inboxId)
-    const bodyText = 'x'.repeat(limits.listedBytes / 10)
+    const bodyText = 'x'.repeat(listBytes / 10)
     let messageId = ''
     for (let n = 0; n < 9; n++)
       messageId = (await insertMessageRow(db, thread, { id: app.ids.next(), bodyText, authentication })).id
@@ -85,7 +87,7 @@ t.test('however a client goes away, what its answer held is free again', async t
       socket.on('data', (chunk: Buffer) => {
         bytes += chunk.length
       })
-      await until('all of it', () => bytes > limits.listedBytes * 0.9)
+      await until('all of it', () => bytes > listBytes * 0.9)
     },
     'after a HEAD': socket => void socket.end(ask(`HEAD ${list} HTTP/1.1`)),
     'after a HEAD, by a reset': socket =>
@@ -109,7 +111,7 @@ t.test('however a client goes away, what its answer held is free again', async t
       ),
     async 'while many wait for room'(socket) {
       const others: Socket[] = []
-      for (let n = 0; n < 2 * (limits.httpBytesPerKey / limits.largeAnswerBytes); n++) {
+      for (let n = 0; n < 2 * (httpBytesPerKey / largeAnswerBytes); n++) {
         const other = connect({ port, host: '127.0.0.1' })
         other.on('error', () => {})
         other.write(get(list))

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { createMemoryBudget, type MemoryHold, ownerOf } from '../../lib/http/memory.ts'
+import { httpBytesPerKey } from '../../lib/http/server.ts'
 import { startApi } from '../support/api-app.ts'
 import { until } from '../support/until.ts'
 
@@ -216,7 +216,7 @@ t.test('attachments that nobody reads are held so many at a time for each key', 
   const { body } = await api.post(`/v1/inboxes/${inbox}/drafts`, draft)
   const { pathname } = new URL(body.attachments[0].url)
   const slow: Awaited<ReturnType<typeof ask>>[] = []
-  const most = Math.floor(limits.httpBytesPerKey / 24_000_000)
+  const most = Math.floor(httpBytesPerKey / 24_000_000)
   for (let n = 0; n < most; n++) slow.push(await ask(t, port, pathname, token))
   await until('so many are answered', () => slow.every(({ read }) => read() > 0))
   const third = await ask(t, port, pathname, token)

@@ -3,8 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { oneAtATime } from '../../lib/http/pipeline.ts'
+import { oneAtATime, pipelinedRequests } from '../../lib/http/pipeline.ts'
 import { startApi } from '../support/api-app.ts'
 import { until } from '../support/until.ts'
 
@@ -50,7 +49,7 @@ t.test('of a connection that reads nothing one answer is made, and none once it 
   const { port, begun, closed } = await started(t)
   const silent = await open(t, port)
   silent.pause()
-  silent.write(ask('/large').repeat(limits.pipelinedRequests))
+  silent.write(ask('/large').repeat(pipelinedRequests))
   await until('the first is begun', () => begun.length > 0)
   await passBy(t, port)
   await passBy(t, port)
@@ -64,7 +63,7 @@ t.test('of a connection that reads nothing one answer is made, and none once it 
 t.test('who asks for more ahead than may wait is cut off', async t => {
   const { port, begun } = await started(t)
   const silent = await open(t, port)
-  silent.write(ask('/large').repeat(limits.pipelinedRequests + 2))
+  silent.write(ask('/large').repeat(pipelinedRequests + 2))
   silent.resume()
   await once(silent, 'close')
   t.equal(begun.length, 1)
@@ -74,7 +73,7 @@ t.test('who reads is answered all, in order', async t => {
   const { port, token, api, faults } = await startApi(t, { requestsPerMinute: 100_000 })
   const { id } = (await api.post('/v1/inboxes', {})).body
   const socket = await open(t, port)
-  const count = limits.pipelinedRequests - 1
+  const count = pipelinedRequests - 1
   const bearer = `Authorization: Bearer ${token}\r\n`
   const last = ask('/v1/nothing', bearer + close)
   socket.write(ask(`/v1/inboxes/${id}`, bearer).repeat(count) + last)

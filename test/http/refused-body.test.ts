@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { lingerLongestMs, refusedConnectionMs } from '../../lib/http/connections.ts'
+import { lingerBytes } from '../../lib/http/linger.ts'
 import { startApi } from '../support/api-app.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -132,7 +133,7 @@ t.test('what is read on has its bounds', async t => {
       await Promise.race([new Promise(resolve => socket.once('drain', resolve)), closed])
     }
     // What the kernel holds comes on top of it.
-    t.ok(sent >= limits.lingerBytes && sent < 2 * limits.lingerBytes, `${sent}`)
+    t.ok(sent >= lingerBytes && sent < 2 * lingerBytes, `${sent}`)
   })
 
   await t.test('of time', async t => {
@@ -142,7 +143,7 @@ t.test('what is read on has its bounds', async t => {
       isClosed = true
     })
     await until('the connection is cut off', () => {
-      clock.advance(limits.lingerMs / 10)
+      clock.advance(lingerLongestMs / 10)
       // Who says nothing does not come to know.
       socket.write('1\r\nx\r\n')
       return isClosed
@@ -160,12 +161,12 @@ t.test('what is read on has its bounds', async t => {
     // The watch may see the end of it after the first of these steps, and is not to wait for `lingerMs`.
     await until('it has stopped', () => {
       if (isStopped) return true
-      ms += limits.refusedConnectionMs / 40
-      clock.advance(limits.refusedConnectionMs / 40)
+      ms += refusedConnectionMs / 40
+      clock.advance(refusedConnectionMs / 40)
       return false
     })
     await stopped
-    t.ok(ms < limits.lingerMs, `${ms}`)
+    t.ok(ms < lingerLongestMs, `${ms}`)
   })
   t.strictSame(faults, [])
 })

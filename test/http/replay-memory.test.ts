@@ -2,11 +2,12 @@ import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import type { EventSink, StreamEnd } from '../../lib/core/app/stream.ts'
+import { eventBytes } from '../../lib/core/events/body.ts'
 import { createMemoryBudget, streamMemory } from '../../lib/http/memory.ts'
+import { streamBufferBytes } from '../../lib/http/websocket-sink.ts'
 import { leaveEvent } from '../../lib/store/events.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { takesAll } from '../support/event-sink.ts'
@@ -140,7 +141,7 @@ t.test(
   async t => {
     const { port, token, door, app } = await startWithEvents(t, {
       count: 30,
-      bytes: limits.eventBytes - 10_000,
+      bytes: eventBytes - 10_000,
     })
     const sockets: Socket[] = []
     const open = async (path: string, ...fields: string[]) => {
@@ -165,8 +166,8 @@ t.test(
       )
       socket.write(masked(JSON.stringify({ type: 'subscribe', last_event_id: cursor!.id })))
     }
-    const most = limits.streamBufferBytes + limits.eventBytes
-    await until('all wait for their readers', () => door.heldBytes() >= 3 * limits.eventBytes)
+    const most = streamBufferBytes + eventBytes
+    await until('all wait for their readers', () => door.heldBytes() >= 3 * eventBytes)
     t.ok(door.heldBytes() <= 6 * most, `${door.heldBytes()} bytes`)
     for (const socket of sockets) socket.resetAndDestroy()
     await until('nothing is held', () => door.heldBytes() === 0)

@@ -3,7 +3,10 @@ import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { operations } from '../../lib/api/index.ts'
-import { limits } from '../../lib/base/limits.ts'
+import { subjectLength } from '../../lib/base/lengths.ts'
+import { feedbackLength } from '../../lib/model/feedback.ts'
+import { policyValueLength } from '../../lib/model/policy.ts'
+import { sendBodyHtmlLength, sendBodyLength } from '../../lib/model/send.ts'
 import type { Answer } from '../support/api.ts'
 import { startApi } from '../support/api-app.ts'
 
@@ -108,10 +111,10 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
   },
   sendMessage: {
     good: [
-      { ...letter, subject: long(limits.subjectLength) },
-      { ...letter, body: long(limits.sendBodyLength) },
-      { ...letter, body: '🙂'.repeat(limits.sendBodyLength) },
-      { ...letter, bodyHtml: long(limits.sendBodyHtmlLength) },
+      { ...letter, subject: long(subjectLength) },
+      { ...letter, body: long(sendBodyLength) },
+      { ...letter, body: '🙂'.repeat(sendBodyLength) },
+      { ...letter, bodyHtml: long(sendBodyHtmlLength) },
       { ...letter, bodyHtml: '', cc: [], bcc: [], attachments: [], includeQuote: false, autoSubmitted: true },
       { ...letter, attachments: [{ ...file, filename: long(255), contentType: long(255) }] },
       { ...letter, attachments: Array(100).fill(file) },
@@ -121,12 +124,12 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
       [{ subject: 's', body: 'b' }, '/to'],
       [{ to: letter.to, subject: 's' }, '/body'],
       [{ ...letter, body: '' }, '/body'],
-      [{ ...letter, body: long(limits.sendBodyLength + 1) }, '/body'],
+      [{ ...letter, body: long(sendBodyLength + 1) }, '/body'],
       [{ ...letter, body: null }, '/body'],
       [{ ...letter, subject: '' }, '/subject'],
-      [{ ...letter, subject: long(limits.subjectLength + 1) }, '/subject'],
+      [{ ...letter, subject: long(subjectLength + 1) }, '/subject'],
       [{ ...letter, subject: null }, '/subject'],
-      [{ ...letter, bodyHtml: long(limits.sendBodyHtmlLength + 1) }, '/bodyHtml'],
+      [{ ...letter, bodyHtml: long(sendBodyHtmlLength + 1) }, '/bodyHtml'],
       [{ ...letter, to: [1] }, '/to/0'],
       [{ ...letter, to: { address: 'bob@example.net' } }, '/to'],
       [{ ...letter, replyAll: 'yes' }, '/replyAll'],
@@ -173,26 +176,26 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
   },
   createFeedback: {
     good: [
-      { type: 'bug', message: long(limits.feedbackLength) },
+      { type: 'bug', message: long(feedbackLength) },
       { type: 'friction', message: 'm', context: { operation: 'x' } },
     ],
     bad: [
       [{ message: 'm' }, '/type'],
       [{ type: 'praise', message: 'm' }, '/type'],
       [{ type: 'bug', message: '' }, '/message'],
-      [{ type: 'bug', message: long(limits.feedbackLength + 1) }, '/message'],
+      [{ type: 'bug', message: long(feedbackLength + 1) }, '/message'],
       [{ type: 'bug', message: 'm', context: 1 }, '/context'],
     ],
   },
   createDraft: {
     good: [
       {},
-      { ...letter, to: [letter.to], subject: long(limits.subjectLength) },
-      { ...letter, cc: null, body: long(limits.sendBodyLength), attachments: [file] },
+      { ...letter, to: [letter.to], subject: long(subjectLength) },
+      { ...letter, cc: null, body: long(sendBodyLength), attachments: [file] },
       { to: null, subject: null, body: null, sendAt: null, includeQuote: null, threadId: null },
     ],
     bad: [
-      [{ subject: long(limits.subjectLength + 1) }, '/subject'],
+      [{ subject: long(subjectLength + 1) }, '/subject'],
       [{ cc: 'nobody' }, '/cc'],
       [{ sendAt: 1 }, '/sendAt'],
       [{ status: 'sent' }, '/status'],
@@ -254,7 +257,7 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
       [{ type: 'block', direction: 'inbound' }, '/value'],
       [{ type: 'deny', value: 'spam.example', direction: 'inbound' }, '/type'],
       [{ type: 'block', value: '', direction: 'inbound' }, '/value'],
-      [{ type: 'block', value: long(limits.policyValueLength + 1), direction: 'inbound' }, '/value'],
+      [{ type: 'block', value: long(policyValueLength + 1), direction: 'inbound' }, '/value'],
     ],
   },
   replacePolicy: {

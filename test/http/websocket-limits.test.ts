@@ -1,9 +1,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
+import { streamPingMs } from '../../lib/api/event-stream.ts'
+import { streamsPerKey } from '../../lib/base/problem.ts'
 import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
+import { streamDrainMs, streams } from '../../lib/core/events/stream.ts'
+import { streamPongMs } from '../../lib/http/websocket-sink.ts'
 import { startApi } from '../support/api-app.ts'
 import { takesAll } from '../support/event-sink.ts'
 import { createEventWriter } from '../support/event-writer.ts'
@@ -40,14 +43,14 @@ t.test('ten connections of a key', async t => {
 
 t.test('ten thousand connections in all', async t => {
   const { app, baseUrl, token, faults } = await startApi(t)
-  const count = limits.streams / limits.streamsPerKey
+  const count = streams / streamsPerKey
   const keys = await Promise.all(
     Array.from({ length: count }, () => createKey(app, operator, { account: true }, null)),
   )
   const places = keys.flatMap(({ id }) =>
-    Array.from({ length: limits.streamsPerKey }, () => app.stream.open({ ...operator, keyId: id }, takesAll)),
+    Array.from({ length: streamsPerKey }, () => app.stream.open({ ...operator, keyId: id }, takesAll)),
   )
-  t.equal(places.length, limits.streams)
+  t.equal(places.length, streams)
   await t.rejects(openSocket(t, baseUrl, token), /503/)
   const feed = await fetch(`${baseUrl}/v1/events/stream?token=${token}`)
   t.match([feed.status, feed.headers.get('content-type')], [503, /json/])
@@ -87,13 +90,13 @@ t.test('pings, and the end of who does not answer', async t => {
   const dead = await openSocket(t, baseUrl, token, { autoPong: false })
   let pings = 0
   alive.socket.on('ping', () => pings++)
-  clock.advance(limits.streamPingMs - 5_000)
+  clock.advance(streamPingMs - 5_000)
   await nextTick(app)
   await alive.ask({ type: 'ping' })
   t.equal(pings, 0)
   clock.advance(5_000)
   await until('a ping', () => pings === 1)
-  clock.advance(limits.streamPongMs)
+  clock.advance(streamPongMs)
   t.match(await dead.closed, { code: 1006 })
   t.strictSame(await alive.ask({ type: 'ping' }), { type: 'pong' })
 })
@@ -114,7 +117,7 @@ t.test('a reader that takes nothing is closed, and others go on', async t => {
   // Buffers are given back a moment after the collection.
   const isFlat = () => heldBytes() - before < 8 * 1024 * 1024
   t.ok(await until('the same to be held as 40 MB before', isFlat))
-  clock.advance(limits.streamDrainMs)
+  clock.advance(streamDrainMs)
   await nextTick(app)
   await writer.write(inbox, 'message.received', 1, text)
   slow.socket.resume()
@@ -141,7 +144,7 @@ t.test('a slow reader has time to come to the close frame', async t => {
   const writer = createEventWriter(app)
   for (let i = 0; i < 40; i++) await writer.write(inbox, 'message.received', 1, 'x'.repeat(400_000))
   await until('it to be behind', async () => {
-    clock.advance(limits.streamDrainMs)
+    clock.advance(streamDrainMs)
     await nextTick(app)
     return !app.readers.has({ type: 'message.received', podId: inbox.podId, inboxId: inbox.id })
   })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
+import { streamWindowBytes } from '../../lib/core/events/window.ts'
 import { startApi } from '../support/api-app.ts'
 import { takesAll } from '../support/event-sink.ts'
 import { createEventWriter } from '../support/event-writer.ts'
@@ -188,7 +188,7 @@ t.test('who falls out of the window goes on from the table', async t => {
   // More than the window holds, and more than the system keeps for a connection.
   const text = 'x'.repeat(400_000)
   const batch = 4
-  const batches = Math.ceil((limits.streamWindowBytes * 1.5) / text.length / batch)
+  const batches = Math.ceil((streamWindowBytes * 1.5) / text.length / batch)
   const count = batches * batch
   for (let i = 0; i < batches; i++) await writer.write(inbox, 'message.received', batch, text)
   await fast.told(count)

@@ -3,8 +3,8 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket as WsClient } from 'ws'
-import { limits } from '../../lib/base/limits.ts'
 import { recordEvent } from '../../lib/core/events/record.ts'
+import { streamInboxesNamed } from '../../lib/core/events/subscription.ts'
 import { leaveEvent } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { startApi } from '../support/api-app.ts'
@@ -229,14 +229,14 @@ t.test('a pod of more inboxes than are named', async t => {
   const pod = (await api.post('/v1/pods', {})).body.id
   const { token } = (await api.post(`/v1/pods/${pod}/api-keys`, {})).body
   await app.store.write(async db => {
-    for (let n = 0; n <= limits.streamInboxesNamed; n++) {
+    for (let n = 0; n <= streamInboxesNamed; n++) {
       await insertInboxRow(db, pod, `n${n}@ours.example`)
     }
   })
   const client = await openSocket(t, baseUrl, token)
   const subscribed = await client.ask({ type: 'subscribe' })
   t.match(subscribed, { type: 'subscribed', truncated: true })
-  t.equal(subscribed.inbox_ids.length, limits.streamInboxesNamed)
+  t.equal(subscribed.inbox_ids.length, streamInboxesNamed)
 })
 
 t.test('what open sockets take is known', async t => {

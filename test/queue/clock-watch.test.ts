@@ -1,9 +1,9 @@
 import { v7 } from 'uuid'
 import type { Clock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { startClockWatch } from '../../lib/queue/clock-watch.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
+import { sweepRows } from '../../lib/store/sweeps.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { membersOf } from '../support/members.ts'
 import { until } from '../support/until.ts'
@@ -30,7 +30,7 @@ onEveryDatabase(
       random: () => 0.5,
     })
     const dueAt = new Date(nowMs + 5 * hour).toISOString()
-    const work = Array.from({ length: limits.sweepRows + 1 }, (_, n) => ({
+    const work = Array.from({ length: sweepRows + 1 }, (_, n) => ({
       ...{ kind: 'delivery' as const, subjectId: `x${n}`, destination: 'there.example' },
       ...{ dueAt, expiresAt: '2026-01-06T00:00:00.000Z' },
     }))

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { v7 } from 'uuid'
 import { type Clock, isoAfter } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
-import { kinds, type Leased, LeaseLost } from '../../lib/queue/lease.ts'
+import { cutOffWaitMs } from '../../lib/queue/backoff.ts'
+import { kinds, type Leased, LeaseLost, leaseMs } from '../../lib/queue/lease.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import type { Store } from '../../lib/store/open.ts'
@@ -44,7 +44,7 @@ onEveryDatabase('what is put is claimed once, counted and postponed', async (t, 
     [1, 1],
   )
   t.strictSame(await claim(queue, 'delivery', 100), [], 'leased')
-  advance(limits.leaseMs - 1)
+  advance(leaseMs - 1)
   t.strictSame(await claim(queue, 'delivery', 100), [])
   advance(1)
   const again = await claim(queue, 'delivery', 100)
@@ -123,7 +123,7 @@ onEveryDatabase('only the holder of a lease may end it', async (t, store) => {
   for (const id of ['one', 'two']) await store.write(db => putNodeRow(db, nodeRow(id)))
   await store.write(db => one.put(db, [work('a')]))
   const [slow] = await claim(one, 'delivery', 100)
-  advance(limits.leaseMs)
+  advance(leaseMs)
   t.strictSame(await claim(two, 'delivery', 100), [], 'as long as it works it keeps what it holds')
   t.equal(await two.recover(), 0)
   await store.write(db => putNodeRow(db, nodeRow('one', { state: 'gone' })))
@@ -151,7 +151,7 @@ onEveryDatabase('the same node does not end an attempt that it has begun anew', 
   const queue = queueOf(store, clock)
   await store.write(db => queue.put(db, [work('a')]))
   const [first] = await claim(queue, 'delivery', 100)
-  advance(limits.leaseMs)
+  advance(leaseMs)
   await claim(queue, 'delivery', 100)
   await t.rejects(
     store.write(db => queue.done(db, first!)),
@@ -169,7 +169,7 @@ onEveryDatabase('what this process carries is its own when the clock jumps', asy
   const [mine, other] = await scheduler.claim()
   await store.write(db => one.giveBack(db, other!))
   scheduler.end(other!)
-  advance(10 * limits.leaseMs)
+  advance(10 * leaseMs)
   const found = await scheduler.claim()
   t.strictSame(
     found.map(entry => entry.subjectId),
@@ -202,7 +202,7 @@ onEveryDatabase('recover frees what this node held, the first time at once', asy
   const last = await start(3)
   t.equal(await last.recover(), 1)
   t.strictSame(await claim(last, 'delivery', 100), [], 'cut off twice: it waits a little')
-  advance(limits.cutOffWaitMs)
+  advance(cutOffWaitMs)
   const [third] = await claim(last, 'delivery', 100)
   t.match(third, { subjectId: again?.subjectId, attempts: 3, cutOffs: 2 })
   t.equal(

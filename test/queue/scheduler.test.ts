@@ -1,10 +1,10 @@
 import t from 'tap'
 import { v7 } from 'uuid'
 import type { Clock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import type { Showing } from '../../lib/queue/destination-health.ts'
 import { type Leased, LeaseLost } from '../../lib/queue/lease.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
+import { probeAgainMs } from '../../lib/queue/scheduler.ts'
 import type { Allowance } from '../../lib/queue/slot-limits.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
 import type { Store } from '../../lib/store/open.ts'
@@ -252,7 +252,7 @@ onEveryDatabase(
     const next = setUp(store, { lateMs: 27_000 })
     t.ok(clock.now())
     t.strictSame(await next.claim(), [])
-    next.advance(limits.probeAgainMs)
+    next.advance(probeAgainMs)
     t.equal((await next.claim()).length, 1)
   },
 )

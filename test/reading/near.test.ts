@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createThreadMark } from '../../lib/base/thread-watch.ts'
-import { createNearReader } from '../../lib/reading/near.ts'
+import { createNearReader, nearTextBytes } from '../../lib/reading/near.ts'
 import type { Reading, ReadingRequest } from '../../lib/reading/reading.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
@@ -54,7 +53,7 @@ t.test('much text is read elsewhere, and what is attached does not count', async
   const head = 'From: bob@example.net\r\n'
   const multipart = `${head}Content-Type: multipart/mixed; boundary=b\r\n\r\n`
   const html = `${head}Content-Type: text/html\r\n\r\n`
-  const much = limits.nearTextBytes
+  const much = nearTextBytes
   const part = (type: string, content: string) => `--b\r\nContent-Type: ${type}\r\n\r\n${content}\r\n`
   const put = (party: string, message: string) =>
     read({ ...request, content: { kind: 'memory', bytes: Buffer.from(message) } }, party)

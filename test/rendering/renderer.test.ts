@@ -2,18 +2,25 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
+import { sliceBytes } from '../../lib/base/turns.ts'
+import { renderedHereBytes } from '../../lib/mail/compose/compose.ts'
 import { generateDkimKey, signDkim } from '../../lib/mail/compose/dkim.ts'
 import { type Composition, compose } from '../../lib/rendering/composition.ts'
-import { createRenderer, type Renderer, type RendererOptions } from '../../lib/rendering/renderer.ts'
+import {
+  createRenderer,
+  lettersAtOnce,
+  lettersHere,
+  type Renderer,
+  type RendererOptions,
+} from '../../lib/rendering/renderer.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
 
 const { privateKeyPem: key } = await generateDkimKey()
 const signer = { domain: 'ours.example', selector: 's', privateKeyPem: key, signedAt: new Date(0) }
-const large = 4 * limits.sliceBytes
+const large = 4 * sliceBytes
 
 function rendererOf(t: Test, options: Partial<RendererOptions> = {}) {
   const log: string[] = []
@@ -84,11 +91,11 @@ t.test('what is composed in the thread is what is composed here', async t => {
 t.test('what is large is not made here', async t => {
   const { renderer } = rendererOf(t)
   const content = Buffer.alloc(large, 'x')
-  const html = Buffer.alloc(limits.renderedHereBytes + 1)
+  const html = Buffer.alloc(renderedHereBytes + 1)
   await renderer.compose(composition({}, content), 'a')
   t.equal(content.length, 0, 'its bytes went over into the thread')
-  await renderer.compose(composition({ text: '<p>'.repeat(limits.renderedHereBytes) }, html), 'a')
-  t.equal(html.length, limits.renderedHereBytes + 1, 'less was copied')
+  await renderer.compose(composition({ text: '<p>'.repeat(renderedHereBytes) }, html), 'a')
+  t.equal(html.length, renderedHereBytes + 1, 'less was copied')
   // Quadratic or not, it is computed where the event loop is another's.
   const { turns } = await turnsDuring(async () => {
     const ticking = { isOver: false }
@@ -110,17 +117,17 @@ t.test('letters are made here while they are few, and where they are many in a t
   // No thread has started in so short a time.
   const { renderer, log } = rendererOf(t, { timeoutMs: 1 })
   const make = (one: Composition) => renderer.compose(one, 'a')
-  await Promise.all(letters(limits.lettersHere).map(make))
+  await Promise.all(letters(lettersHere).map(make))
   t.same(log, [])
-  const many = await Promise.allSettled(letters(limits.lettersHere + 2).map(make))
+  const many = await Promise.allSettled(letters(lettersHere + 2).map(make))
   t.same(many.filter(({ status }) => status === 'rejected').length, 2)
   t.match(log.join(), /longer than 1 ms/)
-  await Promise.all(letters(limits.lettersHere).map(make))
+  await Promise.all(letters(lettersHere).map(make))
 })
 
 t.test('letters from the thread are those that are made here', async t => {
   const { renderer } = rendererOf(t)
-  const many = letters(3 * limits.lettersAtOnce)
+  const many = letters(3 * lettersAtOnce)
   const there = await Promise.all(many.map(one => renderer.compose(one, 'a')))
   for (const [n, { raw, signature, body }] of there.entries()) {
     const here = await compose(many[n]!)
@@ -164,7 +171,7 @@ t.test('what takes too much memory is refused, and what comes after it is made',
 
 t.test('what can not cross into the thread is refused alone', async t => {
   const { renderer } = rendererOf(t)
-  const text = 'x'.repeat(limits.renderedHereBytes + 1)
+  const text = 'x'.repeat(renderedHereBytes + 1)
   const content = Buffer.alloc(large)
   const first = renderer.compose(composition({ text }, content), 'a')
   // Its bytes went over with the first; it comes to its turn when that is answered.

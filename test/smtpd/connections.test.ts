@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { createThrottles } from '../../lib/core/account/throttles.ts'
 import { createReceiver } from '../../lib/core/inbound/receiver.ts'
+import { blobInDatabaseBytes } from '../../lib/core/mailbox/raws.ts'
 import { createSubmissionDoor } from '../../lib/core/submission/door.ts'
+import { smtpQuietBytes } from '../../lib/smtpd/data.ts'
+import { smtpLongMs, smtpQuietMs, smtpSlowBytes, smtpSlowMs, smtpWordsMs } from '../../lib/smtpd/give-way.ts'
+import { smtpRoomMs } from '../../lib/smtpd/server.ts'
 import { createSessions } from '../../lib/smtpd/sessions.ts'
 import { openCertificates } from '../../lib/tls/certificates.ts'
 import { startDns } from '../support/dns.ts'
@@ -76,11 +79,11 @@ t.test('when all places are taken, strangers who bring nothing give theirs up', 
   }
   t.equal(await turnedAway(), 421)
   t.equal((await silent.say('NOOP')).code, 250, 'they are new')
-  aheadMs += limits.smtpQuietMs
+  aheadMs += smtpQuietMs
   t.equal((await talking.say('NOOP')).code, 250)
   await bringing.envelope('bob@example.net', 'ann@ours.example')
   dripping.write(line)
-  sending.write(`Subject: s\r\n\r\n${line.repeat(limits.blobInDatabaseBytes / 1000 + 1)}`)
+  sending.write(`Subject: s\r\n\r\n${line.repeat(blobInDatabaseBytes / 1000 + 1)}`)
   await until('most of it read', () => readdirSync(join(dataDir, 'spool')).length > 0)
   t.equal(await turnedAway(), 421, 'there is room for who comes next')
   for (const dialog of [silent, talking, dripping]) {
@@ -121,7 +124,7 @@ async function openTimedDoor(t: Test, settings: TestDoorSettings) {
     /** A place for him, and his mail is taken. */
     async brings(address: string) {
       const dialog = await until('a place', async () => {
-        aheadMs += limits.smtpRoomMs
+        aheadMs += smtpRoomMs
         const { dialog, code } = await open(address)
         return code === 220 && dialog
       })
@@ -183,16 +186,16 @@ t.test(
     await brings('127.0.4.1')
     const third = await greetedDialog(port, '127.0.5.1')
 
-    put(limits.smtpSlowMs)
+    put(smtpSlowMs)
     await busy(other, third)
-    dripping.write(`${'x'.repeat(998)}\r\n`.repeat(limits.smtpQuietBytes / 1000 + 1))
+    dripping.write(`${'x'.repeat(998)}\r\n`.repeat(smtpQuietBytes / 1000 + 1))
     await hasRead(dripping)
     await comes('127.0.4.1')
     await wentAway(dripping, 'what it brought would take an hour')
     await brings('127.0.4.1')
     const fourth = await greetedDialog(port, '127.0.6.1')
 
-    put(limits.smtpWordsMs)
+    put(smtpWordsMs)
     await busy(other, third, fourth)
     await comes('127.0.4.1')
     for (const dialog of [other, third, fourth]) await wentAway(dialog, 'commands, and no message')
@@ -200,10 +203,8 @@ t.test(
 
     const endless = await greetedDialog(port, '127.0.7.1')
     await endless.envelope('bob@example.net', 'ann@ours.example')
-    put(limits.smtpLongMs)
-    endless.write(
-      `${'x'.repeat(998)}\r\n`.repeat((limits.smtpSlowBytes * limits.smtpLongMs) / 1_000_000 + 1000),
-    )
+    put(smtpLongMs)
+    endless.write(`${'x'.repeat(998)}\r\n`.repeat((smtpSlowBytes * smtpLongMs) / 1_000_000 + 1000))
     await hasRead(endless)
     for (const address of ['127.0.8.1', '127.0.10.1']) await greetedDialog(port, address)
     await comes('127.0.4.1')

@@ -1,8 +1,16 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { findCrowd, findWhoGivesWay, inOrder, type Occupant } from '../../lib/smtpd/give-way.ts'
+import {
+  findCrowd,
+  findWhoGivesWay,
+  inOrder,
+  type Occupant,
+  smtpLongMs,
+  smtpQuietMs,
+  smtpSlowBytes,
+  smtpSlowMs,
+  smtpWordsMs,
+} from '../../lib/smtpd/give-way.ts'
 
-const { smtpQuietMs, smtpWordsMs, smtpSlowMs, smtpSlowBytes, smtpLongMs } = limits
 const nowMs = 1_000_000
 const fresh: Occupant = {
   id: 'fresh',

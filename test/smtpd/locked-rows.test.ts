@@ -3,8 +3,11 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import t from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
+import { mailStorageMs } from '../../lib/core/app/server-time.ts'
+import { mailBegunMs } from '../../lib/core/inbound/write-together.ts'
 import { databasePath } from '../../lib/core/open-rows.ts'
+import { lockWaitMs } from '../../lib/store/dialect/group-commit.ts'
+import { postgresLockWaitMs } from '../../lib/store/postgres/write.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -34,7 +37,7 @@ t.test('mail that waited for a lock for too long is not stored behind its 451', 
   await dialog.envelope('bob@example.net', 'ann@ours.example')
   dialog.write('Subject: s\r\n\r\nhello\r\n.\r\n')
   await until('the write waits', isWaiting)
-  aheadMs += limits.mailBegunMs
+  aheadMs += mailBegunMs
   await until('it has stopped to', async () => !(await isWaiting()))
   await operator.query('commit')
   t.match((await dialog.reply()).text, /^451 4\.3\.0 /)
@@ -64,7 +67,7 @@ t.test('while another program writes for too long, mail is not taken, and is tol
     isReplied = true
   })
   await until('the reply', () => {
-    aheadMs += limits.lockWaitMs / 10
+    aheadMs += lockWaitMs / 10
     return isReplied
   })
   t.equal((await reply).text, '451 4.3.0 Mail can not be stored just now; try again later')
@@ -82,6 +85,6 @@ t.test('what waits for a lock is ended by the server before its client is answer
   const door = await openDoor(t, { database: await newPostgresDatabase() })
   const asked = sql<{ own: string }>`select current_setting('lock_timeout') as "own"`
   const { rows } = await asked.execute(door.app.store.read)
-  t.equal(rows[0]!.own, `${limits.postgresLockWaitMs / 1000}s`)
-  t.ok(limits.mailBegunMs + limits.postgresLockWaitMs < limits.mailStorageMs)
+  t.equal(rows[0]!.own, `${postgresLockWaitMs / 1000}s`)
+  t.ok(mailBegunMs + postgresLockWaitMs < mailStorageMs)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
+import { smtpCommands, smtpRefusals } from '../../lib/smtpd/session-bounds.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
 
@@ -9,9 +9,9 @@ t.test('a session that goes on without a message ends', async t => {
   await inbox('ann')
   for (const command of ['NOOP', 'RSET', 'VRFY ann', 'HELP', 'EHLO client.example']) {
     const dialog = await greetedDialog(port)
-    dialog.write(`${command}\r\n`.repeat(limits.smtpCommands))
+    dialog.write(`${command}\r\n`.repeat(smtpCommands))
     // EHLO was the first of them.
-    for (let count = 1; count < limits.smtpCommands; count++) {
+    for (let count = 1; count < smtpCommands; count++) {
       const { code } = await dialog.reply()
       if (code >= 300) t.fail(`${command} number ${count}: ${code}`)
     }
@@ -26,7 +26,7 @@ t.test('a message begins the count anew, and of messages there may be so many', 
   const dialog = await greetedDialog(port)
   for (let sent = 0; sent < 3; sent++) {
     // With MAIL, RCPT and DATA as many as there may be; before the first EHLO was one.
-    const some = limits.smtpCommands - (sent === 0 ? 4 : 3)
+    const some = smtpCommands - (sent === 0 ? 4 : 3)
     dialog.write('NOOP\r\n'.repeat(some))
     for (let count = 0; count < some; count++) {
       if ((await dialog.reply()).code !== 250) t.fail('not 250')
@@ -52,8 +52,8 @@ t.test('a session that is refused again and again ends, whoever refuses', async 
   ]) {
     const dialog = await greetedDialog(port)
     if (command.startsWith('RCPT')) await dialog.say('MAIL FROM:<bob@example.net>')
-    dialog.write(`${command}\r\n`.repeat(limits.smtpRefusals + 1))
-    for (let count = 0; count < limits.smtpRefusals; count++) {
+    dialog.write(`${command}\r\n`.repeat(smtpRefusals + 1))
+    for (let count = 0; count < smtpRefusals; count++) {
       const { code } = await dialog.reply()
       if (code < 500) t.fail(`${command}: ${code}`)
     }
@@ -67,10 +67,10 @@ t.test('who is put off is not refused, and a message makes up for no refusal', a
   const { port, inbox } = await openDoor(t, { clock, smtp: 'messages_per_minute_per_address = 1' })
   await inbox('ann')
   const dialog = await greetedDialog(port)
-  for (let count = 1; count < limits.smtpRefusals; count++) await dialog.say('DATA')
+  for (let count = 1; count < smtpRefusals; count++) await dialog.say('DATA')
   await dialog.envelope('bob@example.net', 'ann@ours.example')
   t.equal((await dialog.data('Subject: x\r\n\r\ny')).code, 250)
-  for (let count = 0; count < 2 * limits.smtpRefusals; count++) {
+  for (let count = 0; count < 2 * smtpRefusals; count++) {
     const { code } = await dialog.say('MAIL FROM:<bob@example.net>')
     if (code !== 450) t.fail(`number ${count} was put off with ${code}`)
   }

@@ -2,12 +2,11 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { jsonStyle } from '../../lib/base/log-style.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../lib/mail/compose/dkim.ts'
 import type { DoorCalls, DoorThreadParts } from '../../lib/smtpd/door-thread.ts'
 import type { Admitted, Sessions } from '../../lib/smtpd/sessions.ts'
-import { createThreads } from '../../lib/smtpd/threads.ts'
+import { createThreads, smtpSuspects, smtpThreadLooks } from '../../lib/smtpd/threads.ts'
 import { type CertificateSet, createCertificateSet } from '../../lib/tls/certificate-set.ts'
 import { startApi } from '../support/api-app.ts'
 import { writeCertificate } from '../support/certificate.ts'
@@ -173,15 +172,15 @@ t.test('whose message ended a thread is suspect to those that are there, and to 
   made[2]!.ready()
   made[2]!.died(undefined)
   t.strictSame(made[3]?.suspects, ['192.0.2.1'], 'nobody was being read')
-  for (let n = 1; n < limits.smtpSuspects; n++) {
+  for (let n = 1; n < smtpSuspects; n++) {
     made.at(-1)!.ready()
     made.at(-1)!.died(`peer ${n}`)
   }
-  t.equal(made.at(-1)!.suspects.length, limits.smtpSuspects)
+  t.equal(made.at(-1)!.suspects.length, smtpSuspects)
   t.equal(made.at(-1)!.suspects[0], '192.0.2.1')
   made.at(-1)!.ready()
   made.at(-1)!.died('one more')
-  t.equal(made.at(-1)!.suspects.length, limits.smtpSuspects, 'the first one makes room')
+  t.equal(made.at(-1)!.suspects.length, smtpSuspects, 'the first one makes room')
   t.strictSame([made.at(-1)!.suspects[0], made.at(-1)!.suspects.at(-1)], ['peer 1', 'one more'])
   const before = made.length
   made.at(-1)!.died('192.0.2.9')
@@ -214,7 +213,7 @@ t.test(
       sessionsEach: 4,
       bounds: { idleTimeoutMs: 1, sessionTimeoutMs: 1, dataTimeoutMs: 1, maxMessages: 1 },
       timeoutMs: 1,
-      idleMs: limits.smtpThreadLooks,
+      idleMs: smtpThreadLooks,
       logStyle: jsonStyle,
       certificates: {} as CertificateSet,
       calls: {} as DoorCalls,
@@ -274,7 +273,7 @@ t.test(
       'who has sessions stays',
     )
     for (const one of made) one.size = 0
-    nowMs += limits.smtpThreadLooks - 1
+    nowMs += smtpThreadLooks - 1
     await look()
     t.notOk(made.some(({ isStopped }) => isStopped))
     nowMs += 1

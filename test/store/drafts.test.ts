@@ -1,6 +1,6 @@
 import { v7 } from 'uuid'
-import { limits } from '../../lib/base/limits.ts'
 import * as drafts from '../../lib/store/drafts.ts'
+import { listBytes, listedTextLength } from '../../lib/store/listed-messages.ts'
 import type { DraftRow } from '../../lib/store/tables.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { insertInboxRow, insertInstallation } from '../support/rows.ts'
@@ -36,8 +36,8 @@ onEveryDatabase('drafts: order, counts, and changes of what was read', async (t,
 
 onEveryDatabase('a list of drafts that is too large has the older ones cut', async (t, store) => {
   const { inbox } = await store.write(insertInstallation)
-  const length = Math.floor(limits.listedBytes / 3)
-  // Two of them are less than `limits.listedBytes`, three are more.
+  const length = Math.floor(listBytes / 3)
+  // Two of them are less than `listBytes`, three are more.
   const rows = Array.from({ length: 4 }, () => ({
     ...draft(inbox.id),
     body: 'b'.repeat(length),
@@ -52,9 +52,7 @@ onEveryDatabase('a list of drafts that is too large has the older ones cut', asy
     listed.map(({ id, body, bodyHtml, isCut }) => [id, body?.length, bodyHtml, isCut]),
     rows
       .toReversed()
-      .map(({ id }, at) =>
-        at < 2 ? [id, length, '<p>', undefined] : [id, limits.listedTextLength, null, true],
-      ),
+      .map(({ id }, at) => (at < 2 ? [id, length, '<p>', undefined] : [id, listedTextLength, null, true])),
   )
 })
 

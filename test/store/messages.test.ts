@@ -1,8 +1,8 @@
 import { type RootOperationNode, sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { countInScope, findInbox } from '../../lib/store/inboxes.ts'
+import { listBytes, listedTextLength, listedTurnBytes } from '../../lib/store/listed-messages.ts'
 import {
   findThreadIdByMessageId,
   listInboxMessages,
@@ -69,7 +69,7 @@ onEveryDatabase('messages: order, pages, directions and totals', async (t, store
 
 onEveryDatabase('messages: long texts, whole within the budget and cut beyond it', async (t, store) => {
   const { inbox } = await store.write(insertInstallation)
-  const half = limits.listedBytes / 2
+  const half = listBytes / 2
   const long = 'é'.repeat(half / 2)
   const extracted = JSON.stringify({ replyText: null, otp: '482913', links: [] })
   const attachments = JSON.stringify(
@@ -100,7 +100,7 @@ onEveryDatabase('messages: long texts, whole within the budget and cut beyond it
       made.map(row => row.id),
     ),
   }
-  const beginning = 'é'.repeat(limits.listedTextLength)
+  const beginning = 'é'.repeat(listedTextLength)
   for (const [name, rows] of Object.entries(lists)) {
     t.strictSame(
       rows.map(row => [row.subject, row.isCut ?? false, row.bodyText.length, row.bodyHtml.length]),
@@ -108,7 +108,7 @@ onEveryDatabase('messages: long texts, whole within the budget and cut beyond it
         ['newest', false, 5, 0],
         ['first', false, long.length, half - 1000],
         ['references', true, made[3]!.bodyText.length, 0],
-        ['text', true, limits.listedTextLength, 0],
+        ['text', true, listedTextLength, 0],
         ['html', true, 5, 0],
         ['oldest', true, 5, 0],
       ],
@@ -121,7 +121,7 @@ onEveryDatabase('messages: long texts, whole within the budget and cut beyond it
     t.strictSame(JSON.parse(text!.extracted!), { replyText: null, otp: null, links: [] })
     t.equal(html!.extracted, extracted, 'what is short stays')
     const bytes = Buffer.byteLength(JSON.stringify(rows))
-    t.ok(bytes < limits.listedBytes + 100_000, `${bytes} bytes`)
+    t.ok(bytes < listBytes + 100_000, `${bytes} bytes`)
   }
   const one = { limit: 1, offset: 4 }
   const [alone] = (await listInboxMessages(store.read, counted, { direction: undefined }, one)).rows
@@ -130,7 +130,7 @@ onEveryDatabase('messages: long texts, whole within the budget and cut beyond it
 
 onEveryDatabase('messages: a reply that is the text is counted as told, twice', async (t, store) => {
   const { inbox } = await store.write(insertInstallation)
-  const bodyText = 'x'.repeat(limits.listedBytes * 0.4)
+  const bodyText = 'x'.repeat(listBytes * 0.4)
   const others = (count: number) => ({
     links: Array.from({ length: count }, () => ({ url: 'https://a.example/' })),
   })
@@ -258,7 +258,7 @@ onEveryDatabase('messages: many large pages at once leave turns to others', asyn
   const { inbox } = await store.write(insertInstallation)
   await store.write(async db => {
     const thread = await insertThreadRow(db, inbox.id)
-    const bodyText = 'x'.repeat(limits.listedTurnBytes)
+    const bodyText = 'x'.repeat(listedTurnBytes)
     for (let made = 0; made < 3; made++)
       await insertMessageRow(db, thread, { direction: 'inbound', bodyText })
   })

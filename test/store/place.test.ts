@@ -3,13 +3,12 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
-import { limits } from '../../lib/base/limits.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { holdsNothing } from '../../lib/store/dialect/held.ts'
 import { notice } from '../../lib/store/dialect/notices.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { startPlacer } from '../../lib/store/placer.ts'
+import { placedAtOnce, startPlacer } from '../../lib/store/placer.ts'
 import { openPostgres } from '../../lib/store/postgres/pool.ts'
 import type { EventRow } from '../../lib/store/tables.ts'
 import { insertUnplaced } from '../../lib/store/unplaced.ts'
@@ -261,7 +260,7 @@ t.test(
   async t => {
     const pool = openPostgres(await newPostgresDatabase(migratedDatabase), 3)
     t.teardown(pool.close)
-    const count = 2 * limits.placedAtOnce + 10
+    const count = 2 * placedAtOnce + 10
     // The last numbers are the first rows, and no later id belongs to a later number.
     const rows = Array.from({ length: count }, (_, n) => ({ number: n + 1, event: event(n) })).reverse()
     await sql`insert into "unplaced" ("number", "event") overriding system value
@@ -287,7 +286,7 @@ t.test(
     )
     t.strictSame(
       made.filter(some => some !== 0),
-      [limits.placedAtOnce, limits.placedAtOnce, 10],
+      [placedAtOnce, placedAtOnce, 10],
     )
     t.strictSame(
       told.filter(topics => topics.length > 0),

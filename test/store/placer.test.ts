@@ -1,8 +1,7 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { gatherRows, noRows } from '../../lib/store/dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../../lib/store/dialect/notices.ts'
-import { startPlacer } from '../../lib/store/placer.ts'
+import { placedAtOnce, startPlacer } from '../../lib/store/placer.ts'
 import { handleOver } from '../../lib/store/postgres/connection.ts'
 
 /** A placer beside whose writes somebody leaves events; each time that it comes to its turn it places as many as the next of `some`. */
@@ -31,7 +30,7 @@ async function openPlacer(some: readonly (number | undefined)[]) {
 }
 
 t.test('it goes on while there may be more', async t => {
-  const { placer, notices, turns } = await openPlacer([limits.placedAtOnce, limits.placedAtOnce, 10, 1])
+  const { placer, notices, turns } = await openPlacer([placedAtOnce, placedAtOnce, 10, 1])
   placer.wake()
   await placer.stop()
   t.equal(turns(), 3)

@@ -1,10 +1,10 @@
-import { limits } from '../../lib/base/limits.ts'
 import {
   countTlsResults,
   deleteTlsResultsBefore,
   listTlsResults,
   listUnreported,
   setTlsResultsReported,
+  tlsResultRows,
 } from '../../lib/store/tls-results.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 
@@ -27,13 +27,13 @@ onEveryDatabase('results of TLS are counted by day and domain, bounded', async (
   t.equal(await store.write(db => deleteTlsResultsBefore(db, '2026-11-23', 10)), 1)
 
   // Whoever has a name server can have any number of hosts.
-  const many = Array.from({ length: limits.tlsResultRows + 20 }, (_, index) => ({
+  const many = Array.from({ length: tlsResultRows + 20 }, (_, index) => ({
     ...result,
     host: `mx${index}`,
   }))
   await store.write(db => countTlsResults(db, many, at))
   const rows = await listTlsResults(store.read, '2026-11-22', 'a.example')
-  t.equal(rows.length, limits.tlsResultRows + 1)
+  t.equal(rows.length, tlsResultRows + 1)
   t.match(
     rows.find(row => row.host === ''),
     { count: 20 },

@@ -1,7 +1,8 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { createPace } from '../../lib/base/turns.ts'
+import { eventBytes, listedEventBytes } from '../../lib/core/events/body.ts'
 import { leaveEvent } from '../../lib/store/events.ts'
+import { listBytes } from '../../lib/store/listed-messages.ts'
 import type { WholeMessage } from '../../lib/store/tables.ts'
 import { findToldMessage } from '../../lib/store/told-messages.ts'
 import { startApi } from '../support/api-app.ts'
@@ -32,7 +33,7 @@ family.all = Object.assign({}, ...Object.values(family), {
 t.test('of a page of large messages no more is read than is told', async t => {
   const { app, api, faults } = await startApi(t)
   const inbox = (await api.post('/v1/inboxes', {})).body
-  const room = limits.listedEventBytes
+  const room = listedEventBytes
   for (const [name, changes] of Object.entries(family)) {
     const row = await app.store.write(async db => {
       return insertMessageRow(db, await insertThreadRow(db, inbox.id), { toAddr: inbox.address, ...changes })
@@ -43,7 +44,7 @@ t.test('of a page of large messages no more is read than is told', async t => {
     const most =
       name === 'links' || name === 'all' ? changes.extracted!.length + 5 * room : 5 * room + 16 * 1024
     t.ok(told!.bytes <= most, `${name}: ${told!.bytes} bytes read`)
-    const whole = await findToldMessage(app.store.read, row.id, 10 * limits.eventBytes, createPace())
+    const whole = await findToldMessage(app.store.read, row.id, 10 * eventBytes, createPace())
     t.equal(whole!.cut.size, 0, `${name}: whole where there is room`)
     t.equal(whole!.row.bodyText, row.bodyText)
     t.equal(whole!.row.bodyHtml, row.bodyHtml)
@@ -55,7 +56,7 @@ t.test('of a page of large messages no more is read than is told', async t => {
 t.test('HTML that has room alone and none beside the text is not read', async t => {
   const { app, api } = await startApi(t)
   const inbox = (await api.post('/v1/inboxes', {})).body
-  const room = limits.listedEventBytes
+  const room = listedEventBytes
   const told = async (textBytes: number, htmlBytes: number) => {
     const texts = { bodyText: 'x'.repeat(textBytes), bodyHtml: 'x'.repeat(htmlBytes), toAddr: inbox.address }
     const row = await app.store.write(async db =>
@@ -87,7 +88,7 @@ t.test('what is cut is said, and the code is found behind all texts', async t =>
   }
   const { body, bytes } = await api.get('/v1/events?limit=100')
   t.equal(body.data.length, 100)
-  t.ok(bytes.length <= limits.listedBytes, `${bytes.length} bytes`)
+  t.ok(bytes.length <= listBytes, `${bytes.length} bytes`)
   for (const { message } of body.data) t.equal(message.otp, '123456')
   const names = Object.keys(family)
   const last = body.data.slice(-names.length - 1).map((one: { message: object }) => one.message)

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { limits } from '../../lib/base/limits.ts'
+import { nodeLeaseMs } from '../../lib/store/nodes.ts'
 import type { TestDaemon } from './daemon.ts'
 import { chanceOf } from './fuzz.ts'
 
@@ -54,7 +54,7 @@ export async function disturbNodes(
     const number = returning.length
     const isKill = number === 0 || (number > 1 && chance.number(2) === 0)
     const isLong = number === 1 || chance.number(3) > 0
-    const longMs = limits.nodeLeaseMs + 1_000 + chance.number(6_000)
+    const longMs = nodeLeaseMs + 1_000 + chance.number(6_000)
     returning.push(isKill ? kill(at, chance.number(6_000)) : stop(at, isLong ? longMs : chance.number(4_000)))
   }
   await Promise.all(returning)

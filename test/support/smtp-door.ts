@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { createIds } from '../../lib/base/ids.ts'
-import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import type { Meter } from '../../lib/base/meter.ts'
 import { createThreadMark } from '../../lib/base/thread-watch.ts'
@@ -20,6 +19,7 @@ import { createScreening } from '../../lib/core/screening.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createSmtpCourier } from '../../lib/courier/smtp/courier.ts'
 import type { SmtpTimeouts } from '../../lib/courier/smtp/session.ts'
+import { smtpMessages } from '../../lib/doors.ts'
 import { createAuthenticator } from '../../lib/mail/authentication/authenticator.ts'
 import { createNearReader } from '../../lib/reading/near.ts'
 import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
@@ -164,7 +164,7 @@ ${settings.toml ?? ''}
     idleTimeoutMs: settings.idleTimeoutMs ?? 60_000,
     sessionTimeoutMs: settings.sessionTimeoutMs ?? 60_000,
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
-    maxMessages: settings.maxMessages ?? limits.smtpMessages,
+    maxMessages: settings.maxMessages ?? smtpMessages,
     threads: settings.threads ?? 1,
     threadSessions: settings.threadSessions ?? 0,
     threadTimeoutMs: settings.threadTimeoutMs ?? 10_000,

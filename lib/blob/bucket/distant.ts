@@ -3,12 +3,19 @@ import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'n
 import { join } from 'node:path'
 import { BlobsFault } from '../../base/blobs-fault.ts'
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { isBlobId, requireBlobId } from '../blob-id.ts'
 import type { BlobFile, Blobs } from '../blobs.ts'
 import type { Content } from '../content.ts'
 import { createOwner } from './owner.ts'
 import type { Bucket } from './s3.ts'
+
+/** How long no object is removed after a removal failed. */
+export const bucketRestMs = 60_000
+/** An object without a row is set aside when it is older: whoever put it is through with it, or gone. */
+export const strayObjectMs = 86_400_000
+/** A copy of an object stays so long after it was read, for its reader; and at the most so long. */
+export const cacheKeptMs = 600_000
+export const cacheOldMs = 86_400_000
 
 export interface DistantParts {
   readonly dataDir: string
@@ -153,7 +160,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       } catch (error) {
         // The row is gone: who is told that the object stays could do nothing about it.
         left(error)
-        restsUntil = clock.now().getTime() + limits.bucketRestMs
+        restsUntil = clock.now().getTime() + bucketRestMs
         return false
       }
     },
@@ -164,7 +171,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       do {
         const page = await bucket.list(prefix, next)
         yield page.objects
-          .filter(({ ageMs }) => ageMs > limits.strayObjectMs)
+          .filter(({ ageMs }) => ageMs > strayObjectMs)
           .map(({ key }) => ({ key, id: key.slice(key.lastIndexOf('/') + 1) }))
           // Whatever else is there is not ours: strays, and objects of others if the prefix is empty.
           .filter(({ key, id }) => isBlobId(id) && key === keyOf(id))
@@ -204,7 +211,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       let removed = 0
       for (const { name, sizeBytes, readAtMs } of files.sort((a, b) => a.readAtMs - b.readAtMs)) {
         const unreadMs = now - readAtMs
-        if (unreadMs < limits.cacheKeptMs || (sum <= cacheBytes && unreadMs < limits.cacheOldMs)) break
+        if (unreadMs < cacheKeptMs || (sum <= cacheBytes && unreadMs < cacheOldMs)) break
         await rm(join(cache, name), { force: true })
         sum -= sizeBytes
         removed++

@@ -5,10 +5,12 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { BlobsFault } from '../../base/blobs-fault.ts'
 import { createFile } from '../../base/durable-file.ts'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import type { Bucket } from './s3.ts'
+
+/** Bytes that are read of the object that names the installation that a bucket belongs to. */
+const bucketOwnerBytes = 16 * 1024
 
 export interface OwnerParts {
   readonly dataDir: string
@@ -35,7 +37,7 @@ export function createOwner({
   async function read(): Promise<string | undefined> {
     const file = spoolPath(`owner-${randomUUID()}`)
     try {
-      const isThere = (await bucket.get(key, file, limits.bucketOwnerBytes)) !== undefined
+      const isThere = (await bucket.get(key, file, bucketOwnerBytes)) !== undefined
       return isThere ? await readFile(file, 'utf8') : undefined
     } finally {
       await rm(file, { force: true })

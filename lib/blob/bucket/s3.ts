@@ -5,10 +5,24 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { type Dispatcher, Pool } from 'undici'
 import { BlobsFault, BucketOut } from '../../base/blobs-fault.ts'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { tellSystemFault } from '../../base/system-fault.ts'
 import { type ObjectPage, readObjectPage, readS3Fault } from './answers.ts'
+
+/**
+ * The bucket of large messages: connections to it; how long one takes; attempts of a request, and the pause after the first
+ * (four times as long after each); what an answer that is no message may have; objects of one page of a list; how long the
+ * removal of an object is waited for, and how long none is tried after one that failed (the sweep does those).
+ */
+const bucketConnections = 20
+const bucketConnectMs = 5000
+const bucketAttempts = 3
+const bucketPauseMs = 100
+const bucketAnswerBytes = 4 * 1024 * 1024
+/** Objects of one page of a list. */
+const bucketPage = 1000
+/** How long the removal of an object is waited for; the sweep removes what is left. */
+const bucketDeleteMs = 5000
 
 export interface BucketSettings {
   /** `https://s3.example.com`, without a slash at the end. The bucket is the first part of the path there. */
@@ -67,10 +81,10 @@ export function openS3(
   const { origin, pathname } = new URL(endpoint)
   const root = `${pathname.replace(/\/$/, '')}/${bucket}`
   const pool = new Pool(origin, {
-    connections: limits.bucketConnections,
+    connections: bucketConnections,
     pipelining: 1,
     allowH2: false,
-    connect: { timeout: limits.bucketConnectMs },
+    connect: { timeout: bucketConnectMs },
   })
 
   async function signed({ method, key, query = {}, headers = {} }: Asked): Promise<[string, Headers]> {
@@ -124,7 +138,7 @@ export function openS3(
 
   /** Asks, and asks again after what may be over soon; the answer is read by `take` before the time is over. */
   async function ask<T>(asked: Asked, take: (answer: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
-    const attempts = asked.attempts ?? limits.bucketAttempts
+    const attempts = asked.attempts ?? bucketAttempts
     for (let attempt = 1; ; attempt++) {
       try {
         const taken = await take(await once(asked, asked.timeoutMs ?? timeoutMs))
@@ -132,7 +146,7 @@ export function openS3(
         return taken
       } catch (error) {
         if (attempt < attempts && mayHelp(error)) {
-          await pause(limits.bucketPauseMs * 4 ** (attempt - 1))
+          await pause(bucketPauseMs * 4 ** (attempt - 1))
           continue
         }
         const fault = faultOf(error)
@@ -213,7 +227,7 @@ export function openS3(
     },
     async delete(key) {
       // The sweep does what was not done: who deletes a message does not wait for a bucket that says nothing.
-      const short = { attempts: 1, timeoutMs: Math.min(timeoutMs, limits.bucketDeleteMs) }
+      const short = { attempts: 1, timeoutMs: Math.min(timeoutMs, bucketDeleteMs) }
       await ask({ method: 'DELETE', key, ...short }, drained)
     },
     list: (prefix, after) =>
@@ -224,7 +238,7 @@ export function openS3(
           query: {
             'list-type': '2',
             prefix,
-            'max-keys': String(limits.bucketPage),
+            'max-keys': String(bucketPage),
             ...(after !== undefined && { 'continuation-token': after }),
           },
         },
@@ -266,7 +280,7 @@ function mayHelp(error: unknown): boolean {
 }
 
 async function drained({ statusCode, body }: Dispatcher.ResponseData): Promise<number> {
-  await body.dump({ limit: limits.bucketAnswerBytes })
+  await body.dump({ limit: bucketAnswerBytes })
   return statusCode
 }
 
@@ -276,7 +290,7 @@ async function textOf(body: Dispatcher.ResponseData['body']): Promise<string> {
   let sizeBytes = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     sizeBytes += chunk.length
-    if (sizeBytes > limits.bucketAnswerBytes) throw new Error('the answer is too long')
+    if (sizeBytes > bucketAnswerBytes) throw new Error('the answer is too long')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

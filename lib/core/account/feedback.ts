@@ -1,7 +1,6 @@
 import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
-import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
-import type { Feedback, FeedbackCreation } from '../../model/feedback.ts'
+import { type Feedback, type FeedbackCreation, feedbackLength } from '../../model/feedback.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import * as feedback from '../../store/feedback.ts'
@@ -11,8 +10,13 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { nextDay, secondsUntil, utcDay } from '../quota/period.ts'
 
+/** Notes for the operator: a day by one key, a day by a pod, kept in all. */
+export const feedbackPerKey = 20
+export const feedbackPerPod = 200
+export const feedbackKept = 10_000
+
 /**
- * Keeps a note for the operator; the newest limits.feedbackKept are kept.
+ * Keeps a note for the operator; the newest feedbackKept are kept.
  * @throws Problem `rate_limit_exceeded` when the key, or all keys of its pod, gave as much today as they may;
  * `invalid_request` for a message that nobody can see and a context that is too long
  */
@@ -30,10 +34,10 @@ export async function giveFeedback(app: App, caller: Caller, given: FeedbackCrea
     createdAt: app.clock.now().toISOString(),
   }
   await app.store.write(async db => {
-    await takeNote(app, db, caller.keyId, limits.feedbackPerKey)
-    await takeNote(app, db, caller.podId, limits.feedbackPerPod)
+    await takeNote(app, db, caller.keyId, feedbackPerKey)
+    await takeNote(app, db, caller.podId, feedbackPerPod)
     await feedback.insertFeedback(db, row)
-    await feedback.deleteOldFeedback(db, limits.feedbackKept)
+    await feedback.deleteOldFeedback(db, feedbackKept)
   })
   return present(row)
 }
@@ -76,8 +80,8 @@ export function* feedbackFaults(given: Given): Generator<FoundFault> {
 
 function requireContext(context: unknown): string {
   const text = printable(JSON.stringify(context))
-  if (text.length <= limits.feedbackLength) return text
-  throw invalidRequest('body/context', `must have at most ${limits.feedbackLength} characters as JSON`)
+  if (text.length <= feedbackLength) return text
+  throw invalidRequest('body/context', `must have at most ${feedbackLength} characters as JSON`)
 }
 
 function requireMessage(text: string): string {

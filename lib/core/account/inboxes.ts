@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
 import { packageRoot } from '../../base/package-root.ts'
-import { invalidRequest, Problem } from '../../base/problem.ts'
+import { invalidRequest, mailboxNameMax, mailboxNameMin, Problem } from '../../base/problem.ts'
 import { randomBase36, sha256Hex } from '../../base/secret.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { singleLine } from '../../mail/header/text.ts'
@@ -139,7 +138,7 @@ export async function ensureInbox(
 
 /** What no schema says of an inbox that is to be made or changed; the codes of its own stay where nothing else is wrong. */
 export function* inboxFaults(given: Given, app: App): Generator<FoundFault> {
-  const name = `must be ${limits.mailboxNameMin} to ${limits.mailboxNameMax} of a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row`
+  const name = `must be ${mailboxNameMin} to ${mailboxNameMax} of a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row`
   yield* faultsOfText(given, 'mailboxName', requireMailboxName, name)
   yield* faultsOfText(given, 'clientId', requireClientId)
   yield* webhookFaults(given, app)
@@ -302,7 +301,7 @@ let reserved: ReadonlySet<string> | undefined
 /** The local part of a new inbox, lower-case. @throws Problem `invalid_mailbox_name` */
 export function requireMailboxName(text: string): string {
   const name = text.toLowerCase()
-  const isFitting = name.length >= limits.mailboxNameMin && name.length <= limits.mailboxNameMax
+  const isFitting = name.length >= mailboxNameMin && name.length <= mailboxNameMax
   if (!isFitting || !form.test(name) || name.includes('..')) throw new Problem('invalid_mailbox_name')
   return name
 }

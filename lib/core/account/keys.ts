@@ -1,6 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { apiKeysPerScope, Problem } from '../../base/problem.ts'
 import type { Scope } from '../../base/scope.ts'
 import { randomBase62, sha256Hex } from '../../base/secret.ts'
 import type { ApiKey, ApiKeyWithToken } from '../../model/api-key.ts'
@@ -12,6 +11,9 @@ import type { ApiKeyRow } from '../../store/tables.ts'
 import type { Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getPodRow } from '../app/reach.ts'
+
+/** Keys whose holders are remembered as long as nothing is committed. */
+const keysKnown = 10_000
 
 const tokenPrefixLength = 8
 /** `lastUsedAt` is exact to this; a busy key must not cost a write for each request. */
@@ -48,7 +50,7 @@ export async function createKey(
   const token = `${app.config.keys.prefix}${randomBase62(43)}`
   const row = await app.store.write(async db => {
     const scope = await scopeOf(db, caller, target)
-    if (scope.podId !== null && (await keys.listApiKeys(db, scope)).length >= limits.apiKeysPerScope) {
+    if (scope.podId !== null && (await keys.listApiKeys(db, scope)).length >= apiKeysPerScope) {
       throw new Problem('api_key_limit_reached')
     }
     const made: ApiKeyRow = {
@@ -159,7 +161,7 @@ async function findHolder({ store }: Rows, token: string): Promise<Holder | unde
     caller: { keyId: row.id, podId: row.podId, inboxId: row.inboxId },
     lastUsedMs: row.lastUsedAt === null ? undefined : Date.parse(row.lastUsedAt),
   }
-  if (known && known.version === version && known.byToken.size < limits.keysKnown) {
+  if (known && known.version === version && known.byToken.size < keysKnown) {
     known.byToken.set(token, holder)
   }
   return holder

@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { deleteContacts } from '../../store/contacts.ts'
 import { deleteForwardConfirmations } from '../../store/forward-confirmations.ts'
 import { deleteUnusedRaw } from '../../store/raws.ts'
@@ -10,6 +9,7 @@ import {
   findPurgeableInbox,
   setInboxPurged,
 } from '../../store/removal.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { App } from '../app/app.ts'
 import { deleteSomeDrafts } from '../drafts/drafts.ts'
 
@@ -24,7 +24,7 @@ export async function purgeDeletedInboxes(app: App): Promise<number> {
   const holdsInbox = () => ({ inboxes: [inboxId] })
   const count = await app.store.writeHolding(holdsInbox, async db => {
     files.length = 0
-    const messages = await findDeletedInboxMessages(db, inboxId, limits.sweepRows)
+    const messages = await findDeletedInboxMessages(db, inboxId, sweepRows)
     if (messages.length === 0) {
       const drafts = await deleteSomeDrafts(app, db, inboxId)
       files.push(...drafts.files)
@@ -32,9 +32,9 @@ export async function purgeDeletedInboxes(app: App): Promise<number> {
       // Younger ones still count against the limit of such mails; they go when their time is over.
       const before = isoAfter(app.clock.now(), -3_600_000)
       const threads =
-        (await deleteThreads(db, inboxId, limits.sweepRows)) ||
-        (await deleteContacts(db, inboxId, limits.sweepRows)) ||
-        (await deleteForwardConfirmations(db, { before, inboxId }, limits.sweepRows))
+        (await deleteThreads(db, inboxId, sweepRows)) ||
+        (await deleteContacts(db, inboxId, sweepRows)) ||
+        (await deleteForwardConfirmations(db, { before, inboxId }, sweepRows))
       if (threads === 0) await setInboxPurged(db, inboxId, app.clock.now().toISOString())
       return Math.max(threads, 1)
     }

@@ -1,12 +1,15 @@
 import { setImmediate } from 'node:timers/promises'
 import { categories } from '../../base/category.ts'
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import type { Category } from '../../model/message.ts'
 import { type InboxOfPod, listInboxesOfPods } from '../../store/inboxes.ts'
 import { countExpired, deleteFromThreads, type Expired, listExpired } from '../../store/removal.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { App } from '../app/app.ts'
 import { writeAndRemove } from '../mailbox/deletion.ts'
+
+/** Messages that a write deletes at the most because of their age. */
+const expiredAtOnce = 50
 
 /** Which messages are kept for how long; without a time, for ever. What is left out means all. */
 export interface RetentionRule {
@@ -32,7 +35,7 @@ export async function deleteExpired(
   for await (const expired of expiredOfAll(app, rules)) {
     for (let some = 1; some > 0 && !isStopping(); ) {
       await writeAndRemove(app, expired.inboxId, async db => {
-        const messages = await listExpired(db, expired, limits.expiredAtOnce)
+        const messages = await listExpired(db, expired, expiredAtOnce)
         some = messages.length
         return deleteFromThreads(db, messages)
       })
@@ -54,7 +57,7 @@ export async function countAllExpired(app: App, rules: readonly RetentionRule[])
 async function* expiredOfAll(app: App, rules: readonly RetentionRule[]): AsyncGenerator<Expired> {
   const now = app.clock.now()
   for (let after = '', isMore = rules.length > 0; isMore; ) {
-    const inboxes = await listInboxesOfPods(app.store.read, after, limits.sweepRows)
+    const inboxes = await listInboxesOfPods(app.store.read, after, sweepRows)
     for (const inbox of inboxes) {
       yield* expiredOf(rules, inbox, now)
       // With ten thousand inboxes others have their turn.

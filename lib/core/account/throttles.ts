@@ -1,6 +1,11 @@
-import { limits } from '../../base/limits.ts'
 import { createThrottle, type Throttle } from '../../base/throttle.ts'
 import type { App } from '../app/app.ts'
+
+/** Requests a minute from one address to the page on which forwarding is confirmed. */
+export const confirmPageRequestsPerMinute = 30
+/** Failed authentications a minute of one address (of IPv6, one /64), at all doors that take keys; and of its block at the doors of submission. */
+export const failedKeysPerMinute = 60
+const failedKeysPerMinuteOfBlock = 300
 
 /** How often one may ask, at all doors together that take API keys; of all nodes together, each has its share of it. */
 export interface Throttles {
@@ -21,8 +26,8 @@ export function createThrottles({
   const shared = (perMinute: number) => createThrottle(clock, perMinute, () => nodes.count)
   return {
     perKey: shared(config.http.requests_per_minute),
-    perAddress: shared(limits.failedKeysPerMinute),
-    perBlock: shared(limits.failedKeysPerMinuteOfBlock),
-    perVisitor: shared(limits.confirmPageRequestsPerMinute),
+    perAddress: shared(failedKeysPerMinute),
+    perBlock: shared(failedKeysPerMinuteOfBlock),
+    perVisitor: shared(confirmPageRequestsPerMinute),
   }
 }

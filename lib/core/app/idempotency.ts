@@ -1,6 +1,5 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
-import { Problem, type ProblemCode, statusOf } from '../../base/problem.ts'
+import { idempotencyHours, Problem, type ProblemCode, statusOf } from '../../base/problem.ts'
 import { sha256Hex } from '../../base/secret.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import {
@@ -12,7 +11,7 @@ import {
 import type { IdempotencyRow } from '../../store/tables.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
-import { inServerTime } from './server-time.ts'
+import { inServerTime, mailStorageMs } from './server-time.ts'
 
 /** A request that may come again under the same key. */
 export interface Repeatable {
@@ -71,7 +70,7 @@ async function doOnce<Body>(
 ): Promise<Body> {
   const { caller, inbox, key, request } = repeatable
   const requestHash = sha256Hex(canonicalJson(request))
-  const since = isoAfter(app.clock.now(), -limits.idempotencyHours * 3_600_000)
+  const since = isoAfter(app.clock.now(), -idempotencyHours * 3_600_000)
 
   // What other inboxes did is not for the key of one to know.
   const reach = caller.inboxId === null ? { podId: caller.podId } : undefined
@@ -109,7 +108,7 @@ async function doOnce<Body>(
     inServerTime(
       app,
       app.store.writeHolding(() => ({ names }), work),
-      limits.mailStorageMs,
+      mailStorageMs,
     )
 
   /**

@@ -1,7 +1,7 @@
-import { limits } from '../../base/limits.ts'
 import { createSecretBox, type Sealed } from '../../base/secret-box.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import { requireOthersStopped } from '../nodes/list.ts'
 import { lockWhileStopped } from '../nodes/node-name.ts'
 import type { App } from './app.ts'
@@ -48,7 +48,7 @@ async function sealAnew(
   for (const column of secretColumns) {
     let after = ''
     for (let isMore = true; isMore; ) {
-      const page = await listSecrets(db, column, after, limits.sweepRows)
+      const page = await listSecrets(db, column, after, sweepRows)
       for (const { id, text } of page) {
         const place = { ...column, id }
         const secret = app.secrets.open(place, text as unknown as Sealed)

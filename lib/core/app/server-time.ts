@@ -2,6 +2,9 @@ import { inTime } from '../../base/in-time.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import type { App } from './app.ts'
 
+/** How long a peer that brings mail, or a request that sends some, waits for the database. */
+export const mailStorageMs = 20_000
+
 /**
  * What the server of the database does not do in time is not waited for by who asks, though it may be done all the same: a server that
  * waits for a standby, or a connection through which nothing comes any more. The disk of a file is waited for.

@@ -1,8 +1,10 @@
 import { isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
 import { hmacBase64url, isEqualSecret } from '../../base/secret.ts'
 import type { ForwardConfirmationRow } from '../../store/tables.ts'
 import type { App, Desk } from './app.ts'
+
+/** How long the signed URL of an attachment is valid. */
+export const attachmentUrlMs = 3_600_000
 
 /** The URLs that message rows are shown with. The secret is the account's. A URL is good for one hour, or until its key is revoked. */
 export interface UrlSigner {
@@ -13,7 +15,7 @@ export interface UrlSigner {
 /** @param keyId of the API key that asks; null for what no key asked for, such as webhooks */
 export function createUrlSigner(app: Desk, signingSecret: string, keyId: string | null): UrlSigner {
   const base = app.baseUrl
-  const expires = Math.ceil((app.clock.now().getTime() + limits.attachmentUrlMs) / 1000)
+  const expires = Math.ceil((app.clock.now().getTime() + attachmentUrlMs) / 1000)
   return {
     attachmentUrl(messageId, index, filename) {
       const signature = urlSignature(signingSecret, messageId, index, expires, keyId)

@@ -1,5 +1,4 @@
 import { inTime } from '../../base/in-time.ts'
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import {
   DatabaseDamaged,
@@ -15,6 +14,11 @@ import type { App } from './app.ts'
 import { inServerTime } from './server-time.ts'
 import { diskHeld, noRoomForRequests } from './storage.ts'
 
+/** How long /health waits for the database. */
+const healthMs = 2_000
+/** How long an fsync of the log may take until its disk is told to hang, and who waits for it with an answer is told no. */
+export const slowSyncMs = 5_000
+
 /** What clients are told while the server of the database does not do what it is asked. */
 export const databaseOut = ({ sentence }: StorageUnreachable | StorageContended) =>
   new Problem('unavailable', `${sentence} Try again shortly.`)
@@ -29,8 +33,8 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
   try {
     const noted = noteNow(app)
     await (app.store.dialect === 'sqlite'
-      ? inTime(noted, limits.healthMs, diskHangs)
-      : inServerTime(app, noted, limits.healthMs))
+      ? inTime(noted, healthMs, diskHangs)
+      : inServerTime(app, noted, healthMs))
   } catch (error) {
     if (error instanceof Problem) throw error
     // That of the disk is told once, however often is asked.
@@ -68,9 +72,9 @@ const diskHangs = () => Promise.reject(new Problem('unavailable', `${diskHeld} T
 
 /**
  * Waits until what was read for an answer is on the disk.
- * @throws Problem `unavailable` when that takes longer than `limits.syncMs`
+ * @throws Problem `unavailable` when that takes longer than `slowSyncMs`
  */
 export async function requireSettled({ store }: Pick<App, 'store'>): Promise<void> {
   const settled = store.settled()
-  if (settled) await inTime(settled, limits.syncMs, diskHangs)
+  if (settled) await inTime(settled, slowSyncMs, diskHangs)
 }

@@ -1,9 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { limits } from '../../base/limits.ts'
 import { hasNoInodes } from '../../base/system-fault.ts'
 import type { LogState } from '../../store/dialect/checkpointer.ts'
 import type { App } from './app.ts'
+import { slowSyncMs } from './status.ts'
 import { diskHeld, freeBytesOf, nearlyFull, setRoom, takeRefused } from './storage.ts'
+
+/**
+ * The write-ahead log of the database: how often it is moved into its file and the room on the disk looked at, the bytes of it after
+ * which writers wait a moment so that it begins anew, after how long a silence its file is emptied, and how long it may
+ * be longer until the operator is told.
+ */
+const storageLookMs = 500
+export const walBytes = 64 * 1024 * 1024
+const logIdleMs = 5_000
+const logHeldMs = 10_000
 
 /** What may be wrong, in the sentences of /health and of the log. A fault means that the server can not do its work. */
 const kinds = {
@@ -56,10 +66,10 @@ const recovered = 1.1
 export function startStorageWatch(
   app: Pick<App, 'config' | 'log' | 'clock' | 'store' | 'storage' | 'meter'>,
   { lookMs, heldMs, logBytes, syncMs }: StorageBounds = {
-    lookMs: limits.storageLookMs,
-    heldMs: limits.logHeldMs,
-    logBytes: limits.logBytes,
-    syncMs: limits.syncMs,
+    lookMs: storageLookMs,
+    heldMs: logHeldMs,
+    logBytes: walBytes,
+    syncMs: slowSyncMs,
   },
 ): { stop(): Promise<void> } {
   const { config, clock, log, meter, store, storage } = app
@@ -122,7 +132,7 @@ export function startStorageWatch(
     }
   }
 
-  const checkpoints = store.keepLog({ lookMs, logBytes, idleMs: limits.logIdleMs }, lookAtLog)
+  const checkpoints = store.keepLog({ lookMs, logBytes, idleMs: logIdleMs }, lookAtLog)
   const room = store.watchRoom()
   const following = follow()
   return {

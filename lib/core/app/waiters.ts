@@ -21,7 +21,7 @@ export interface Waiter {
   /** Resolves when what is in the inbox is known, so that all that comes from now on is new. */
   readonly ready: Promise<void>
   /**
-   * The messages that came, newest first; none when `ms` are over. Of more than `limits.pageSizeMax` the oldest.
+   * The messages that came, newest first; none when `ms` are over. Of more than `pageSizeMax` the oldest.
    * @throws Problem `unauthorized` when the key was revoked; what the signal was aborted with
    */
   arrived(ms: number): Promise<WaitAnswer>

@@ -4,18 +4,21 @@ import { dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { BackupFault } from '../../base/backup-fault.ts'
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { isDiskFull } from '../../base/storage-fault.ts'
-import { type ArchiveWriter, writeArchive } from '../../blob/archive.ts'
+import { type ArchiveWriter, backupFiles, writeArchive } from '../../blob/archive.ts'
 import { DataDirectoryBusy } from '../../store/dialect/lock.ts'
 import { snapshotDatabase } from '../../store/dialect/snapshot.ts'
 import { deleteOwnersOfFile, isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files.ts'
 import { openReader, openStore } from '../../store/open.ts'
 import { findSecretKey } from '../../store/secrets.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import { readNextKey, readSecretKey } from '../app/secret-key.ts'
 import { type BackupHead, keyFiles, names, rawName, smallFiles } from './contents.ts'
 import { copyPath, lockBackups, removeCopy } from './copy.ts'
+
+/** Free room that a backup leaves beside the copy of the database that it makes. */
+export const backupRoomBytes = 64 * 1024 * 1024
 
 /** How far a backup or its restoring has come. */
 export type Progress = (step: string, done: number, of: number) => void
@@ -182,12 +185,12 @@ async function filesOf(snapshot: string): Promise<KeptFile[]> {
     const files: KeptFile[] = []
     let page: KeptFile[]
     do {
-      if (files.length > limits.backupFiles) {
+      if (files.length > backupFiles) {
         throw new BackupFault(
-          `there are more than ${limits.backupFiles} large messages: copy the data directory while mailboxd is stopped`,
+          `there are more than ${backupFiles} large messages: copy the data directory while mailboxd is stopped`,
         )
       }
-      page = await listKeptFiles(read, files.at(-1)?.id ?? '', limits.sweepRows)
+      page = await listKeptFiles(read, files.at(-1)?.id ?? '', sweepRows)
       files.push(...page)
     } while (page.length > 0)
     return files
@@ -200,9 +203,9 @@ async function filesOf(snapshot: string): Promise<KeptFile[]> {
 async function requireRoom(database: string): Promise<void> {
   const { size } = await stat(database)
   const { bavail, bsize } = await statfs(database)
-  if (bavail * bsize < size + limits.backupRoomBytes) {
+  if (bavail * bsize < size + backupRoomBytes) {
     throw new BackupFault(
-      `a backup needs ${size + limits.backupRoomBytes} free bytes next to ${database} while it is made, and the disk that is mounted at ${mountPointOf(database)} has ${bavail * bsize}: make room first`,
+      `a backup needs ${size + backupRoomBytes} free bytes next to ${database} while it is made, and the disk that is mounted at ${mountPointOf(database)} has ${bavail * bsize}: make room first`,
     )
   }
 }

@@ -4,11 +4,10 @@ import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
 import { syncFolder } from '../../base/durable-file.ts'
-import { limits } from '../../base/limits.ts'
 import { UnreleasedSchema } from '../../base/schema-fault.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { isStorageFault } from '../../base/storage-fault.ts'
-import type { ArchivedFile } from '../../blob/archive.ts'
+import { type ArchivedFile, backupTextBytes } from '../../blob/archive.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { DataDirectoryBusy, isDataDirectoryLocked, lockDataDirectory } from '../../store/dialect/lock.ts'
@@ -155,8 +154,8 @@ async function takeFrom(
 function placeOf({ name, sizeBytes }: ArchivedFile, dataDir: string): string {
   if (name === names.database) return arrivingPath(dataDir)
   if (keyFiles.includes(name) || smallFiles.includes(name)) {
-    if (sizeBytes > limits.backupTextBytes)
-      throw new BackupFault(`${name} in the backup is larger than ${limits.backupTextBytes} bytes`)
+    if (sizeBytes > backupTextBytes)
+      throw new BackupFault(`${name} in the backup is larger than ${backupTextBytes} bytes`)
     return join(dataDir, name)
   }
   if (rawOfName(name) === undefined)

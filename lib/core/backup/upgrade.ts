@@ -1,11 +1,14 @@
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { SchemaFault } from '../../base/schema-fault.ts'
 import { snapshotDatabase } from '../../store/dialect/snapshot.ts'
 import type { App } from '../app/app.ts'
+import { backupRoomBytes } from './backup.ts'
 import { names } from './contents.ts'
+
+/** How long the database is kept as it was before an upgrade. */
+const beforeUpgradeMs = 7 * 86_400_000
 
 const form = /^before-upgrade-\d+\.sqlite$/
 
@@ -20,9 +23,9 @@ export async function keepBeforeUpgrade(dataDir: string, lastStep: number, log: 
   const kept = join(dataDir, `before-upgrade-${lastStep}.sqlite`)
   const { size } = await stat(database)
   const { bavail, bsize } = await statfs(dataDir)
-  if (bavail * bsize < size + limits.backupRoomBytes) {
+  if (bavail * bsize < size + backupRoomBytes) {
     throw new SchemaFault(
-      `the database must be brought up to date, and to keep it as it is before that, ${size + limits.backupRoomBytes} free bytes are needed in ${dataDir}: make room`,
+      `the database must be brought up to date, and to keep it as it is before that, ${size + backupRoomBytes} free bytes are needed in ${dataDir}: make room`,
     )
   }
   // One that was cut off.
@@ -33,7 +36,7 @@ export async function keepBeforeUpgrade(dataDir: string, lastStep: number, log: 
   log.info({ kept }, 'the database is brought up to date; as it was before, it is kept for a week')
 }
 
-/** Removes what was kept before upgrades longer than `limits.beforeUpgradeMs` ago; gives how many files. */
+/** Removes what was kept before upgrades longer than `beforeUpgradeMs` ago; gives how many files. */
 export async function expireBeforeUpgrade({
   config,
   clock,
@@ -46,7 +49,7 @@ export async function expireBeforeUpgrade({
     if (!form.test(name)) continue
     const path = join(config.data_dir, name)
     const { mtimeMs } = await stat(path)
-    if (mtimeMs > clock.now().getTime() - limits.beforeUpgradeMs) continue
+    if (mtimeMs > clock.now().getTime() - beforeUpgradeMs) continue
     await rm(path, { force: true })
     count++
   }

@@ -3,7 +3,6 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { isBlobId } from '../../blob/blob-id.ts'
 import type { Blobs } from '../../blob/blobs.ts'
@@ -19,8 +18,15 @@ import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
 import { openReader } from '../../store/open.ts'
 import { hasMessages } from '../../store/raws.ts'
 import { findSecretKey } from '../../store/secrets.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../app/secret-key.ts'
 import { names, rawName, rawOfName } from './contents.ts'
+
+/** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
+const verifyFindings = 100
+const verifyLookMs = 1_000
+/** How many raws, of at most 256 KiB each, `mailboxctl verify` reads from the database in one statement. */
+const verifyRaws = 32
 
 /** Something that contradicts what was promised. */
 export interface Finding {
@@ -50,7 +56,7 @@ interface VerifyParts {
 /**
  * Everything in a data directory that contradicts itself or what was promised; nothing when all is right. It only reads, and
  * sees the rows of one check as they are at one moment, so a daemon may run meanwhile. Of each check at most
- * `limits.verifyFindings` are told.
+ * `verifyFindings` are told.
  * @throws SchemaFault where the database is not of this version
  */
 export async function verify(parts: VerifyParts): Promise<Finding[]> {
@@ -74,7 +80,7 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
     const findings: Finding[] = [...damage, ...strange, ...(await findKeyFaults(dataDir, read))]
     for (const [index, invariant] of invariants.entries()) {
       const { name: check, promise } = invariant
-      const rows = await findBroken(read, invariant, since, limits.verifyFindings)
+      const rows = await findBroken(read, invariant, since, verifyFindings)
       findings.push(...rows.map(one => ({ check, promise, ...one })))
       told('verify', index + 2, checks)
     }
@@ -152,7 +158,7 @@ async function findFileFaults(dataDir: string, read: Db, blobs: Blobs): Promise<
       subject,
       found: 'has no row',
     })),
-  ].slice(0, limits.verifyFindings)
+  ].slice(0, verifyFindings)
 }
 
 /** The files that rows point to and that are not there, or not as long as their rows say; what is deleted meanwhile is not among them. */
@@ -165,7 +171,7 @@ export async function findMissingFiles(
   let page: KeptFile[]
   let after = ''
   do {
-    page = await listKeptFiles(read, after, limits.sweepRows)
+    page = await listKeptFiles(read, after, sweepRows)
     for (const { id, sizeBytes } of page) {
       // What can be the id of no file is told as that.
       if (!isBlobId(id)) continue
@@ -193,15 +199,15 @@ async function findChangedBytes(dataDir: string, read: Db): Promise<Finding[]> {
   let page: Awaited<ReturnType<typeof listKeptBytes>>
   let after = ''
   do {
-    page = await listKeptBytes(read, after, limits.verifyRaws)
+    page = await listKeptBytes(read, after, verifyRaws)
     for (const { content, ...file } of page) {
       const found = content ? changeOf(content, file) : await changeOfFile(dataDir, file)
       if (found === undefined || (!content && !(await isFileKept(read, file.id)))) continue
       findings.push({ check: 'bytes', promise, subject: file.id, found })
     }
     after = page.at(-1)?.id ?? after
-  } while (page.length > 0 && findings.length < limits.verifyFindings)
-  return findings.slice(0, limits.verifyFindings)
+  } while (page.length > 0 && findings.length < verifyFindings)
+  return findings.slice(0, verifyFindings)
 }
 
 const isChanged = 'its bytes changed since it was stored: restore it from a backup'
@@ -244,7 +250,7 @@ async function findStrayFiles(dataDir: string, read: Db): Promise<string[]> {
     }
     if (stray.length === 0 || look === looks) return stray
     suspects = stray
-    await pause(limits.verifyLookMs)
+    await pause(verifyLookMs)
   }
 }
 

@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/lease.ts'
@@ -14,6 +13,11 @@ import { attempt, type Ended, isExpired, refused } from './attempt.ts'
 import { tellNoticesSoon } from './notices.ts'
 import { oweNotice } from './owed-notices.ts'
 import { postponedMs, record, withClass } from './record.ts'
+
+/** How soon an attempt that found no free connection is made again. */
+const addressFullMs = 5_000
+/** How soon mail is tried again whose first attempt the server was too slow for (`smtpClientTimeouts`). */
+const tooSlowAgainMs = 2_000
 
 /** An attempt that was made. */
 interface Made {
@@ -45,7 +49,7 @@ export async function deliver(app: Networked, entry: Leased, underWay?: Attempt)
       case 'no-slot':
         return await giveBack(app, made)
       case 'address-full':
-        return await giveBack(app, made, limits.addressFullMs)
+        return await giveBack(app, made, addressFullMs)
       case 'too-slow':
         return await tryAgainSoon(app, made)
       case 'cut-off':
@@ -92,7 +96,7 @@ async function giveBack(app: Networked, made: Made, afterMs?: number): Promise<v
 /** Many servers wait for seconds before they greet (Postfix's postscreen, Sendmail's greet_pause). The attempt shows nothing and is not recorded. */
 async function tryAgainSoon(app: Networked, made: Made): Promise<void> {
   made.underWay?.showed('nothing')
-  await app.store.writeHolding(holdsNothing, db => app.queue.later(db, asTried(made), limits.tooSlowAgainMs))
+  await app.store.writeHolding(holdsNothing, db => app.queue.later(db, asTried(made), tooSlowAgainMs))
 }
 
 /** Records the outcome. The scheduler learns of a failure before the write, and of a server that answers after it. */

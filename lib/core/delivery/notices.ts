@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { readContent, readStart, sizeOf } from '../../blob/content.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
@@ -8,12 +7,13 @@ import {
   type NoticeAction,
   type ToldRecipient,
 } from '../../mail/compose/status-notice.ts'
-import { readHeader } from '../../mail/header/header.ts'
+import { headerBytes, readHeader } from '../../mail/header/header.ts'
 import { findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { listMessagesToTellOf, listOwedNotices, settleOwedNotice } from '../../store/owed-notices.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { prepareReception } from '../inbound/receive.ts'
@@ -21,6 +21,13 @@ import { createReceiver } from '../inbound/receiver.ts'
 import { writeReception } from '../inbound/write.ts'
 import { type NoticeRequest, type Owed, readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, findContent } from './cargo.ts'
+
+/** How long a notice waits after a fault or a refusal. */
+export const noticePutOffMs = 3_600_000
+/** After so long a notice is given up. */
+export const noticeGivenUpMs = 5 * 86_400_000
+/** Bytes of the returned message in a notice. */
+const returnedBytes = 1024 * 1024
 
 /** A delivery of which something is to be told. */
 interface Owing {
@@ -36,7 +43,7 @@ class Overtaken extends Error {
 
 /** Tells of the messages of which something is to be told by now; gives of how many. */
 export async function tellDueNotices(app: App): Promise<number> {
-  const due = await listMessagesToTellOf(app.store.read, app.clock.now().toISOString(), limits.sweepRows)
+  const due = await listMessagesToTellOf(app.store.read, app.clock.now().toISOString(), sweepRows)
   for (const messageId of due) await tellNotices(app, messageId)
   return due.length
 }
@@ -98,7 +105,7 @@ async function putOff(app: App, messageId: string, owing: readonly Owing[], erro
   const isRefused = error instanceof Reply && error.code >= 500 && error.enhanced !== '5.4.6'
   const now = app.clock.now()
   const [since] = owing.flatMap(({ owed }) => owed.putOffSince ?? []).sort()
-  const isOver = since !== undefined && now.getTime() - Date.parse(since) >= limits.noticeGivenUpMs
+  const isOver = since !== undefined && now.getTime() - Date.parse(since) >= noticeGivenUpMs
   if (isOver) app.log.error({ err: error, messageId, since }, 'a notice is given up: it could not be told')
   else if (error instanceof Reply) app.log.info({ messageId, reply: error.message }, 'notice not let in')
   else if (since === undefined) app.log.error({ err: error, messageId }, 'a notice could not be made')
@@ -114,7 +121,7 @@ async function putOff(app: App, messageId: string, owing: readonly Owing[], erro
 
 /** @throws Overtaken when one of them is not as it was read */
 async function tryAgain(db: WriteDb, owing: readonly Owing[], putOffSince: string, now: Date): Promise<void> {
-  const noticeAt = isoAfter(now, limits.noticePutOffMs)
+  const noticeAt = isoAfter(now, noticePutOffMs)
   for (const { row, request, owed } of owing) {
     const notify = JSON.stringify({ ...request, owed: { ...owed, putOffSince } })
     if (!(await settleOwedNotice(db, row, { notify, noticeAt }))) throw new Overtaken()
@@ -185,10 +192,10 @@ async function returnedOf(app: App, carried: Carried, isWholeAsked: boolean) {
   const content = await findContent(app, carried)
   // It is told all the same.
   if ('refusal' in content) return { isWhole: false, bytes: Buffer.alloc(0) }
-  if (isWholeAsked && sizeOf(content) <= limits.returnedBytes) {
+  if (isWholeAsked && sizeOf(content) <= returnedBytes) {
     return { isWhole: true, bytes: await readContent(content) }
   }
-  const start = await readStart(content, limits.headerBytes)
+  const start = await readStart(content, headerBytes)
   const { bodyOffset } = readHeader(start)
-  return { isWhole: false, bytes: start.subarray(0, Math.min(bodyOffset, limits.headerBytes)) }
+  return { isWhole: false, bytes: start.subarray(0, Math.min(bodyOffset, headerBytes)) }
 }

@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import type { Leased } from '../../queue/lease.ts'
 import { updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
@@ -9,10 +8,17 @@ import type { App } from '../app/app.ts'
 import { asksFor, type NoticeRequest, type Owed, readNoticeRequest } from '../outbound/notice-request.ts'
 import type { Ended } from './attempt.ts'
 
+/** How long mail that was submitted waits until its sender is told; what comes back whole in a notice; ENVID and ORCPT (RFC 3461 §4.2, §4.4). */
+export const delayNoticeMs = 4 * 3_600_000
+/** How long a notice waits for what becomes of the other recipients of its message. */
+export const noticeGatherMs = 60_000
+/** The shortest time between two notices of one message. */
+export const noticeGapMs = 600_000
+
 /**
  * Notes what who submitted a message is to be told of an attempt, in the write that records it. What becomes of the recipients
- * of one message is told together: when each of them was tried, after `limits.noticeGatherMs` at the latest, and again after
- * `limits.noticeGapMs` at the earliest, so that many recipients are few notices.
+ * of one message is told together: when each of them was tried, after `noticeGatherMs` at the latest, and again after
+ * `noticeGapMs` at the earliest, so that many recipients are few notices.
  * @returns whether something of the message is to be told now
  */
 export async function oweNotice(
@@ -36,11 +42,11 @@ export async function oweNotice(
   if (!isOwing && mine.noticeAt !== null) await updateDelivery(db, id, { noticeAt: null })
   if (!isOwing && waiting.length === 0) return false
   const isSomeUntried = others.some(({ state }) => state === 'queued')
-  const tellAt = isSomeUntried ? isoAfter(now, limits.noticeGatherMs) : now.toISOString()
+  const tellAt = isSomeUntried ? isoAfter(now, noticeGatherMs) : now.toISOString()
   const told = states.flatMap(({ notify }) => readNoticeRequest(notify)?.toldAt ?? [])
   const mayAt =
     told
-      .map(at => isoAfter(new Date(at), limits.noticeGapMs))
+      .map(at => isoAfter(new Date(at), noticeGapMs))
       .sort()
       .at(-1) ?? ''
   const noticeAt = [tellAt, ...(isSomeUntried ? waiting : [])].sort()[0]!
@@ -64,6 +70,6 @@ function owedOf(
     if (!asksFor(request, 'SUCCESS') || outcome.isNoticePassedOn) return undefined
     return { action: kind === 'received' ? 'delivered' : 'relayed', until: null }
   }
-  const isLate = waitedMs >= limits.delayNoticeMs && !request.isDelayTold
+  const isLate = waitedMs >= delayNoticeMs && !request.isDelayTold
   return isLate && asksFor(request, 'DELAY') ? { action: 'delayed', until } : undefined
 }

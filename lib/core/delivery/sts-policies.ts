@@ -1,14 +1,17 @@
 import { isoAfter } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
-import { limits } from '../../base/limits.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
 import { createStsPolicies, type StsPolicies } from '../../courier/encryption/sts-policies.ts'
 import { httpsGet } from '../../courier/https-get.ts'
-import type { StsPolicy } from '../../mail/domain/mta-sts.ts'
+import { type StsPolicy, stsPolicyBytes } from '../../mail/domain/mta-sts.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import { findStsPolicy, putStsPolicy } from '../../store/sts-policies.ts'
 import type { StsPolicyRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
+
+/** How long fetching an MTA-STS policy may take, and its connection. */
+const stsFetchMs = 60_000
+const stsConnectMs = 10_000
 
 /** The MTA-STS policies of other domains, kept as rows. @param dns asked for their ids and servers @param guard which addresses mail may go to, and their policies come from */
 export function createKeptStsPolicies(app: App, dns: Dns, guard: AddressGuard): StsPolicies {
@@ -34,9 +37,9 @@ export function createKeptStsPolicies(app: App, dns: Dns, guard: AddressGuard): 
         dns,
         guard,
         port: 443,
-        connectMs: limits.stsConnectMs,
-        timeoutMs: limits.stsFetchMs,
-        maxBytes: limits.stsPolicyBytes,
+        connectMs: stsConnectMs,
+        timeoutMs: stsFetchMs,
+        maxBytes: stsPolicyBytes,
       }),
   })
 }

@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
@@ -29,6 +28,13 @@ import { countOutgoing, signerOf, writeOutgoing } from '../outbound/composing.ts
 import { storedAttachment } from '../outbound/request.ts'
 import { stsPolicyOf } from './sts-policies.ts'
 
+/** Addresses that a TLS report goes to. */
+const tlsReportAddresses = 5
+/** A domain may name anybody for its reports: how many go to one address a day, and to all addresses of one domain, whoever names them. */
+export const tlsReportsToAddress = 10
+export const tlsReportsToDomain = 100
+const tlsReportsAtOnce = 20
+
 /**
  * Tells the domains that ask for it how TLS with them went on days that are over (RFC 8460), in mails of postmaster; gives how
  * many days of domains are done with. One about which DNS says nothing waits for a day.
@@ -38,7 +44,7 @@ export async function sendTlsReports(app: App): Promise<number> {
   const today = app.clock.now().toISOString().slice(0, 10)
   const room = new ReportRoom(await listReportRecipients(app.store.read, `${today}T00:00:00.000Z`))
   let done = 0
-  for (const one of await listUnreported(app.store.read, today, limits.tlsReportsAtOnce)) {
+  for (const one of await listUnreported(app.store.read, today, tlsReportsAtOnce)) {
     const addresses = await findAddresses(app, one.domain)
     const isLate = one.day < isoAfter(app.clock.now(), -2 * 86_400_000).slice(0, 10)
     if (addresses === undefined && !isLate) continue
@@ -66,7 +72,7 @@ class ReportRoom {
   take(address: string): boolean {
     const has = (key: string, most: number) => (this.#counts.get(key) ?? 0) < most
     const name = address.toLowerCase()
-    const may = has(name, limits.tlsReportsToAddress) && has(domainOf(name), limits.tlsReportsToDomain)
+    const may = has(name, tlsReportsToAddress) && has(domainOf(name), tlsReportsToDomain)
     if (may) this.#count(name)
     return may
   }
@@ -83,7 +89,7 @@ async function findAddresses(app: App, domain: string): Promise<string[] | undef
     const texts = await app.dns.resolveTxt(`_smtp._tls.${domain}`)
     return readReportAddresses(
       texts.map(strings => strings.join('')),
-      limits.tlsReportAddresses,
+      tlsReportAddresses,
     )
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined

@@ -1,7 +1,9 @@
-import { limits } from '../../base/limits.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import type { WaitBounds } from '../../queue/backoff.ts'
+
+/** How soon mail is tried again whose first attempt found nobody there, at most: most such faults last seconds. */
+const unansweredAgainMs = 22_000
 
 const minute = 60_000
 
@@ -24,8 +26,7 @@ export function waitBoundsOf(
 ): WaitBounds {
   // Nothing was tried, so the mail has not come further in its schedule: with its jitter it is due no later than its destination.
   if (triedAgainInMs !== undefined) return { atMostMs: triedAgainInMs * 0.9 }
-  if (attempts === 1 && showing === 'fails' && code === undefined)
-    return { atMostMs: limits.unansweredAgainMs }
+  if (attempts === 1 && showing === 'fails' && code === undefined) return { atMostMs: unansweredAgainMs }
   if (replyClass === undefined || (replyClass === 'greylist' && attempts > greylistedAttempts)) return {}
   return bounds[replyClass] ?? {}
 }

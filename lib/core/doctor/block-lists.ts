@@ -1,6 +1,7 @@
-import { limits } from '../../base/limits.ts'
+import { dnsTimeoutMs } from '../../base/dns.ts'
 import { noMeter } from '../../base/meter.ts'
 import { createDnsLists } from '../../courier/dns-lists.ts'
+import { mxAddresses } from '../../courier/mx.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { findAddresses } from '../../mail/domain/sources.ts'
@@ -24,9 +25,9 @@ export async function checkBlockLists(app: App): Promise<Finding[]> {
       notChecked(config.hostname, 'block lists were not asked: the addresses of this server are not known'),
     ]
   }
-  const lists = createDnsLists({ dns, clock, log, meter: noMeter, zones, timeoutMs: limits.dnsTimeoutMs })
+  const lists = createDnsLists({ dns, clock, log, meter: noMeter, zones, timeoutMs: dnsTimeoutMs })
   const found = await Promise.all(
-    addresses.slice(0, limits.mxAddresses).map(async address =>
+    addresses.slice(0, mxAddresses).map(async address =>
       (await lists.standing(address)).map(({ zone, is }) => {
         if (is === 'unlisted') return []
         if (is === 'listed') {

@@ -1,10 +1,14 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { limits } from '../../base/limits.ts'
+import { dnsTimeoutMs } from '../../base/dns.ts'
+import { nameServerMs } from '../../courier/authoritative-dns.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { findNewestEventAt } from '../../store/events.ts'
 import type { App } from '../app/app.ts'
 import { readRunning } from '../running.ts'
+
+/** How far the clock may be from the time of the servers that the doctor asks. */
+const clockSkewMs = 60_000
 
 /** Gives the Date of an HTTP answer, or undefined: it was not to be had. */
 type AskDate = (url: string) => Promise<Date | undefined>
@@ -28,7 +32,7 @@ export async function checkClock(
   const written = [await findNewestEventAt(app.store.read), last?.startedAt ?? null].filter(at => at !== null)
   const newest = Math.max(...written.map(at => Date.parse(at)), 0)
   const behind = newest - now.getTime()
-  if (behind > limits.clockSkewMs) {
+  if (behind > clockSkewMs) {
     const message = `the clock says ${now.toISOString()}, and the database was written at ${new Date(newest).toISOString()}: it is behind, or was ahead. Set it, and let it follow a time server`
     return [finding('error', 'clock_behind', 'clock', message, followTime)]
   }
@@ -38,7 +42,7 @@ export async function checkClock(
     directory === undefined ? undefined : askDate(directory),
   ])
   const skew = told === undefined ? 0 : told.getTime() - app.clock.now().getTime()
-  if (Math.abs(skew) > limits.clockSkewMs) {
+  if (Math.abs(skew) > clockSkewMs) {
     const seconds = Math.round(Math.abs(skew) / 1000)
     const message = `the clock is ${seconds} seconds ${skew > 0 ? 'behind' : 'ahead of'} that of ${new URL(directory!).host}: set it, and let it follow a time server`
     return [finding('error', 'clock_wrong', 'clock', message, followTime)]
@@ -57,7 +61,7 @@ const followTime = 'timedatectl set-ntp true'
 async function asksSystem(): Promise<boolean | undefined> {
   try {
     const args = ['show', '--property=NTPSynchronized', '--value']
-    const { stdout } = await promisify(execFile)('timedatectl', args, { timeout: limits.nameServerMs })
+    const { stdout } = await promisify(execFile)('timedatectl', args, { timeout: nameServerMs })
     return stdout.trim() === 'yes' ? true : stdout.trim() === 'no' ? false : undefined
   } catch {
     return undefined
@@ -66,7 +70,7 @@ async function asksSystem(): Promise<boolean | undefined> {
 
 async function asksDate(url: string): Promise<Date | undefined> {
   try {
-    const signal = AbortSignal.timeout(limits.dnsTimeoutMs)
+    const signal = AbortSignal.timeout(dnsTimeoutMs)
     const answer = await fetch(url, { method: 'HEAD', redirect: 'manual', signal })
     const date = new Date(answer.headers.get('date') ?? '')
     return Number.isNaN(date.getTime()) ? undefined : date

@@ -1,12 +1,12 @@
-import { limits } from '../../base/limits.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { findFaults } from '../../store/integrity.ts'
+import { checkMs } from '../domains/diagnosis.ts'
 
 /** Whether the file of the database is whole. @param isDeep everything in it is read, however long that takes */
 export async function checkDatabase(path: string, isDeep: boolean): Promise<Finding[]> {
-  const found = await findFaults(path, isDeep ? undefined : limits.checkMs)
+  const found = await findFaults(path, isDeep ? undefined : checkMs)
   if (found === undefined) {
-    const message = `it was not read to its end within ${limits.checkMs / 1000} seconds, in which nothing wrong was told: take the time for all of it`
+    const message = `it was not read to its end within ${checkMs / 1000} seconds, in which nothing wrong was told: take the time for all of it`
     return [notChecked(path, message, 'hint')].map(one => ({ ...one, paste: 'mailboxctl doctor --deep' }))
   }
   if ('unknown' in found)

@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
+import { dnsTimeoutMs } from '../../base/dns.ts'
 import { inTime } from '../../base/in-time.ts'
-import { limits } from '../../base/limits.ts'
 import type { Config } from '../../config/load.ts'
 import { createDns } from '../../courier/dns.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { App } from '../app/app.ts'
-import { type Diagnosis, diagnoseDomain, diagnosisOf } from '../domains/diagnosis.ts'
+import { checkMs, type Diagnosis, diagnoseDomain, diagnosisOf } from '../domains/diagnosis.ts'
 import { getDomainByName } from '../domains/domains.ts'
 import { readLoad } from '../load.ts'
 import { readRunning } from '../running.ts'
@@ -64,7 +64,7 @@ export async function examineWithoutRows(
 ): Promise<Finding[]> {
   const machine: Check = ['the machine', checkMachine({ config, daemon: isUp ? last : undefined })]
   if (config.delivery.mode === 'capture') return all([machine])
-  const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
+  const dns = createDns({ servers: config.dns.servers, timeoutMs: dnsTimeoutMs })
   return all([machine, ['the doors', checkDoors({ config, clock, dns }, isUp)]])
 }
 
@@ -76,8 +76,8 @@ async function all(checks: readonly Check[]): Promise<Finding[]> {
       const failed = (error: unknown) => [
         notChecked(what, error instanceof Error ? error.message : String(error)),
       ]
-      const late = () => [notChecked(what, `it took longer than ${limits.checkMs / 1000} seconds`)]
-      return inTime(findings.catch(failed), limits.checkMs, late)
+      const late = () => [notChecked(what, `it took longer than ${checkMs / 1000} seconds`)]
+      return inTime(findings.catch(failed), checkMs, late)
     }),
   )
   return found.flat()

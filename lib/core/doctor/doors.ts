@@ -1,10 +1,15 @@
-import { limits } from '../../base/limits.ts'
 import { parseEndpoint } from '../../config/endpoint.ts'
 import type { Config } from '../../config/load.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
+import { mxAddresses } from '../../courier/mx.ts'
 import { canConnect, type Door, type Probed, probeDoor } from '../../courier/smtp/probe.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { App } from '../app/app.ts'
+
+/** Days before its end in which the doctor warns of a certificate. */
+export const certificateSoonDays = 14
+/** How long the doctor's connection to port 25 of another server may take. */
+const port25Ms = 5_000
 
 /** What the doors are looked at with: no rows. */
 export type DoorParts = Pick<App, 'config' | 'clock' | 'dns'>
@@ -56,7 +61,7 @@ async function checkApi(app: DoorParts, { hostname, port }: URL, isUp: boolean):
 async function checkDoor(app: DoorParts, door: Door): Promise<Finding[]> {
   const { host, address, port, kind } = door
   const at = `${address.includes(':') ? `[${address}]` : address}:${port}`
-  const probed = await probeDoor(door, app.config.hostname, limits.port25Ms)
+  const probed = await probeDoor(door, app.config.hostname, port25Ms)
   const { fault, greeting, offersStartTls, certificate } = probed
   if (fault && greeting === undefined && certificate === undefined) return [unreached(at, host, fault)]
   const isOurs =
@@ -142,7 +147,7 @@ function judge(
     ]
   }
   const left = Math.floor((notAfter.getTime() - clock.now().getTime()) / 86_400_000)
-  if (left >= limits.certificateSoonDays) return []
+  if (left >= certificateSoonDays) return []
   const message = `the certificate that it shows ends in ${left} days: renew it, or see why it is not renewed`
   return [finding('warning', 'certificate_ends_soon', at, message, 'mailboxctl tls list')]
 }
@@ -161,7 +166,7 @@ export async function checkWayOut(app: DoorParts, host: string): Promise<Finding
       notChecked(host, 'whether port 25 of others can be reached was not tried: DNS has no address of it'),
     ]
   }
-  if (await canConnect(address, 25, limits.port25Ms)) return []
+  if (await canConnect(address, 25, port25Ms)) return []
   const message =
     'port 25 of other servers can not be reached from here, so no mail goes out: ask whoever rents you the machine to open it'
   return [finding('error', 'port_25_closed', host, message)]
@@ -169,5 +174,5 @@ export async function checkWayOut(app: DoorParts, host: string): Promise<Finding
 
 /** Those that DNS has, a few; undefined: it does not say. */
 async function findAddresses(app: DoorParts, host: string): Promise<string[] | undefined> {
-  return (await findHostAddresses(app.dns, host))?.slice(0, limits.mxAddresses)
+  return (await findHostAddresses(app.dns, host))?.slice(0, mxAddresses)
 }

@@ -1,5 +1,5 @@
-import { limits } from '../../base/limits.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
+import { walBytes } from '../app/storage-watch.ts'
 import type { readLoad } from '../load.ts'
 
 type Load = Awaited<ReturnType<typeof readLoad>>
@@ -37,7 +37,7 @@ export function loadFindings({ queue, index, disk }: Load): Finding[] {
     const message = `${index.failed} messages could not be put into the search index; they stand in lists alone`
     found.push(warning('search_index_incomplete', 'search', message))
   }
-  if (disk.log > 8 * limits.logBytes) {
+  if (disk.log > 8 * walBytes) {
     const message = `the write-ahead log of the database has ${Math.round(disk.log / 2 ** 20)} MiB: another program keeps the database open, or its file can not be written`
     found.push(warning('database_log_long', 'mailboxd.sqlite-wal', message))
   }

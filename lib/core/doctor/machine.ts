@@ -1,10 +1,17 @@
 import { readFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { limits } from '../../base/limits.ts'
 import { programVersion } from '../../base/package-root.ts'
 import type { Config } from '../../config/load.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { Running } from '../running.ts'
+
+/** Memory of the machine, and memory that is available, below which the doctor warns. */
+const memoryEnough = 512 * 1024 * 1024
+const memoryFree = 64 * 1024 * 1024
+/** Open files that the daemon needs beside its connections. */
+export const filesBeside = 200
+/** The part of a disk that is left when it counts as nearly full. */
+export const diskNearlyFull = 0.05
 
 interface Asked {
   readonly config: Config
@@ -46,11 +53,11 @@ async function checkMemory(daemon: Running | undefined, root: string): Promise<F
   const most = Number(((await read(join(group ?? '', 'memory.max'))) ?? '').trim())
   const given = group && most > 0 ? Math.min(all, most) : all
   const inMebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`
-  if (given < limits.memoryEnough) {
-    const message = `mailboxd may have ${inMebibytes(given)}; it needs ${inMebibytes(limits.memoryEnough)} when many large messages come at once, and is killed when it has not: give it more (MemoryMax= of the unit, or the machine)`
+  if (given < memoryEnough) {
+    const message = `mailboxd may have ${inMebibytes(given)}; it needs ${inMebibytes(memoryEnough)} when many large messages come at once, and is killed when it has not: give it more (MemoryMax= of the unit, or the machine)`
     return [finding('warning', 'memory_small', 'memory', message)]
   }
-  if (free >= limits.memoryFree) return []
+  if (free >= memoryFree) return []
   return [
     finding(
       'warning',
@@ -88,11 +95,7 @@ async function checkFiles(
   if (limit === undefined)
     return [notChecked('files', 'the system does not say how many files mailboxd may have open', 'hint')]
   const needed =
-    smtp.max_connections +
-    http.max_connections +
-    delivery.concurrency +
-    webhook.concurrency +
-    limits.filesBeside
+    smtp.max_connections + http.max_connections + delivery.concurrency + webhook.concurrency + filesBeside
   if (limit === 'unlimited' || Number(limit) >= needed) return []
   const message = `mailboxd may have ${limit} files open, and its settings allow ${needed} (connections of smtp and http, delivery.concurrency, webhook.concurrency): above it connections fail`
   return [
@@ -102,7 +105,7 @@ async function checkFiles(
 
 async function checkInodes(dataDir: string): Promise<Finding[]> {
   const { files, ffree } = await statfs(dataDir)
-  if (files === 0 || ffree >= files * limits.diskNearlyFull) return []
+  if (files === 0 || ffree >= files * diskNearlyFull) return []
   const message = `the file system has room for ${ffree} more files; each large message is one`
   return [finding('warning', 'files_nearly_out', dataDir, message)]
 }

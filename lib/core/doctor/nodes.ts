@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { limits } from '../../base/limits.ts'
+import { postgresReaders, smtpThreadsMax } from '../../base/thread-entry.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { type ListedNode, listNodes } from '../../store/nodes.ts'
 import { findReplication, findRoom, type Replication } from '../../store/postgres/state.ts'
@@ -71,8 +71,8 @@ function replicationFaults(found: Replication, nodes: number): Finding[] {
 
 /** What a node set like this one opens at the most: its pool, of each thread of sessions and of the index a few, the bell and the lock. */
 function connectionsOf({ postgres, smtp }: App['config']): number {
-  const threads = smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax)
-  return postgres.connections + (threads + 1) * limits.postgresReaders + 2
+  const threads = smtp.threads || Math.min(availableParallelism(), smtpThreadsMax)
+  return postgres.connections + (threads + 1) * postgresReaders + 2
 }
 
 function connectionFaults(room: number, config: App['config'], nodes: number): Finding[] {

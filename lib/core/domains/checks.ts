@@ -1,7 +1,6 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { checkDomain, type DomainFindings } from '../../mail/domain/check.ts'
+import { checkDomain, type DomainFindings, domainCheckMs } from '../../mail/domain/check.ts'
 import { type DomainNames, keyName } from '../../mail/domain/records.ts'
 import type { Sources } from '../../mail/domain/sources.ts'
 import { type RecordPurpose, recordPurposes } from '../../model/domain.ts'
@@ -11,12 +10,12 @@ import type { DomainKeyRow, DomainRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { isTaken, takeClaim } from './claim.ts'
-import { ensureEd25519, settleKeys, shownKey } from './keys.ts'
-import { changesAfterCheck } from './outcome.ts'
+import { domainChecksAtOnce, ensureEd25519, settleKeys, shownKey } from './keys.ts'
+import { changesAfterCheck, domainCheckFirstMs } from './outcome.ts'
 import { ownStsId } from './own-sts.ts'
 
 /** How much longer than its check a domain is shown as being checked, should the process end within it. */
-const markMs = limits.domainCheckMs + 2_000
+const markMs = domainCheckMs + 2_000
 
 /**
  * Asks DNS for the records of a domain and writes down the result, with its event.
@@ -40,7 +39,7 @@ export async function runDomainCheck(
     const isPast = found.nextCheckAt !== null && found.nextCheckAt <= startedAt
     const marks = {
       checkingUntil: isoAfter(started, markMs),
-      ...(isPast ? { nextCheckAt: isoAfter(started, limits.domainCheckFirstMs) } : {}),
+      ...(isPast ? { nextCheckAt: isoAfter(started, domainCheckFirstMs) } : {}),
       ...(isAsked && found.status !== 'verified' ? { checkingSince: startedAt } : {}),
     }
     await updateDomain(db, id, marks)
@@ -132,7 +131,7 @@ export function sourcesOf({ config: { delivery } }: Pick<App, 'config'>): Source
 /** Checks some of the domains whose time has come; gives how many were: one that met a fault may be due as before. */
 export async function checkDueDomains(app: App): Promise<number> {
   const now = app.clock.now().toISOString()
-  const due = await listDueDomains(app.store.read, now, limits.domainChecksAtOnce)
+  const due = await listDueDomains(app.store.read, now, domainChecksAtOnce)
   const checks = due.map(async ({ id, domain }) => {
     try {
       await runDomainCheck(app, id, false)

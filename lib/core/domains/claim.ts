@@ -1,6 +1,6 @@
-import { limits } from '../../base/limits.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findDomainClaim, listOtherClaimants, updateDomain } from '../../store/domains.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { DomainRow } from '../../store/tables.ts'
 
 /**
@@ -22,7 +22,7 @@ export async function takeClaim(db: WriteDb, row: DomainRow, now: string): Promi
   if (before && before.id !== row.id) await updateDomain(db, before.id, { verifiedAt: null, updatedAt: now })
   const changed: DomainRow[] = []
   // Who comes after these is told by their own next check.
-  for (const other of await listOtherClaimants(db, row, limits.sweepRows)) {
+  for (const other of await listOtherClaimants(db, row, sweepRows)) {
     const changes = { status: 'failed', problem: 'domain_taken', updatedAt: now }
     await updateDomain(db, other.id, changes)
     if (other.status === 'pending') changed.push({ ...other, ...changes })

@@ -1,8 +1,12 @@
+import { dnsTimeoutMs } from '../../base/dns.ts'
 import { inTime } from '../../base/in-time.ts'
-import { limits } from '../../base/limits.ts'
 import { isDiskFull, isStoragePassing } from '../../base/storage-fault.ts'
 import { createAddressGuard } from '../../courier/address-guard.ts'
-import { type AuthoritativeDns, createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
+import {
+  type AuthoritativeDns,
+  createAuthoritativeDns,
+  nameServerMs,
+} from '../../courier/authoritative-dns.ts'
 import { findSigning } from '../../courier/encryption/zone-signing.ts'
 import { httpsGet } from '../../courier/https-get.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
@@ -11,6 +15,7 @@ import { adviseDnssec } from '../../mail/domain/dnssec-advice.ts'
 import { find, orWhenUnanswered } from '../../mail/domain/find.ts'
 import { type Finding, finding, unanswered } from '../../mail/domain/finding.ts'
 import { checkHost } from '../../mail/domain/host.ts'
+import { stsPolicyBytes } from '../../mail/domain/mta-sts.ts'
 import { zoneFile } from '../../mail/domain/records.ts'
 import type { Lookup } from '../../mail/signature/key.ts'
 import type { Domain, RecordPurpose } from '../../model/domain.ts'
@@ -22,6 +27,9 @@ import { getRowByName } from './domains.ts'
 import { hostRecords, knowsForeign } from './host-records.ts'
 import { hasLocalName } from './local-name.ts'
 import { isNeeded, isSafeToPublish, shown } from './present.ts'
+
+/** How long one part of an operator's check may take: DNS, a listener, the database. */
+export const checkMs = 12_000
 
 export { type Finding, finding }
 
@@ -115,7 +123,7 @@ const unchecked = (row: DomainRow): CheckedRecords => ({ row, unanswered: [], un
 
 /** What a check of the records finds; or that it could not be written down, in bounded time: the rest of a diagnosis writes nothing. */
 async function checkRecords(app: App, { id, domain }: DomainRow): Promise<CheckedRecords | Finding> {
-  const write: App['store']['write'] = work => inTime(app.store.write(work), limits.checkMs, tooLate)
+  const write: App['store']['write'] = work => inTime(app.store.write(work), checkMs, tooLate)
   try {
     const store = Object.create(app.store, { write: { value: write } })
     return await runDomainCheck(Object.create(app, { store: { value: store } }), id, true)
@@ -132,7 +140,7 @@ class NotKept extends Error {
 }
 
 const tooLate = () => {
-  const message = `what is written was not kept within ${limits.checkMs / 1000} seconds (a disk that hangs, or a standby that a server waits for)`
+  const message = `what is written was not kept within ${checkMs / 1000} seconds (a disk that hangs, or a standby that a server waits for)`
   return Promise.reject(new NotKept(message)) as never
 }
 
@@ -150,7 +158,7 @@ async function countOtherNodes({ store, nodes }: App): Promise<number> {
 
 /** A part of the check, or that it took too long. */
 function within(work: Promise<Finding[]>, subject: string, what: string): Promise<Finding[]> {
-  return inTime(work, limits.checkMs, () => [unanswered(subject, what)])
+  return inTime(work, checkMs, () => [unanswered(subject, what)])
 }
 
 async function checkSigning(app: App, dns: AuthoritativeDns, domain: string): Promise<Finding[]> {
@@ -158,7 +166,7 @@ async function checkSigning(app: App, dns: AuthoritativeDns, domain: string): Pr
   const above = own && (await dns.findZone(own.name.slice(own.name.indexOf('.') + 1)))
   if (!own?.name.includes('.') || !above) return [unanswered(domain, 'DNSSEC')]
   const places = { own: own.servers, above: above.servers }
-  const signing = await orWhenUnanswered(findSigning(own.name, places, limits.dnsTimeoutMs), undefined)
+  const signing = await orWhenUnanswered(findSigning(own.name, places, dnsTimeoutMs), undefined)
   if (signing === undefined) return [unanswered(own.name, 'DNSSEC')]
   return adviseDnssec(own.name, signing, app.clock.now())
 }
@@ -175,9 +183,9 @@ async function fetchPolicy({ dns, clock, config }: App, domain: string) {
     dns,
     guard,
     port: 443,
-    connectMs: limits.nameServerMs,
-    timeoutMs: limits.dnsTimeoutMs,
-    maxBytes: limits.stsPolicyBytes,
+    connectMs: nameServerMs,
+    timeoutMs: dnsTimeoutMs,
+    maxBytes: stsPolicyBytes,
   })
   if ('text' in fetched && fetched.status !== 200) {
     return { error: `the web server answered ${fetched.status}` }
@@ -201,7 +209,7 @@ function tellAliases(records: readonly Finding[], lookup: Lookup): Promise<Findi
 /** Whether the resolver says anything of what each one knows: that nothing was learnt in time may be the fault of the zones. */
 async function answersAtAll({ dns, clock }: App): Promise<boolean> {
   const asked = find(createDnsCache({ dns, clock }), 'com', 'NS').then(() => true)
-  return inTime(orWhenUnanswered(asked, false), limits.dnsTimeoutMs, () => false)
+  return inTime(orWhenUnanswered(asked, false), dnsTimeoutMs, () => false)
 }
 
 function noDns(domain: string, servers: readonly string[]): Finding {

@@ -1,6 +1,6 @@
 import { isoAfter } from '../../base/clock.ts'
+import { dnsTimeoutMs } from '../../base/dns.ts'
 import { isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { generateDkimKey } from '../../mail/compose/dkim.ts'
@@ -17,7 +17,7 @@ import { sealInWrite, secretOf } from '../app/secrets.ts'
 import { findRecords, runDomainCheck } from './checks.ts'
 import { ensureEd25519, rotateKeys } from './keys.ts'
 import { hasLocalName } from './local-name.ts'
-import { knownAfterCheck } from './outcome.ts'
+import { domainCheckFirstMs, knownAfterCheck } from './outcome.ts'
 import { present, shown } from './present.ts'
 import { requireRegistrable } from './registrable.ts'
 import { findHolder, isAccountDomain, selector } from './usable.ts'
@@ -70,7 +70,7 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
     checkedAt: null,
     checkingSince: createdAt,
     checkingUntil: null,
-    nextCheckAt: isoAfter(new Date(createdAt), limits.domainCheckFirstMs),
+    nextCheckAt: isoAfter(new Date(createdAt), domainCheckFirstMs),
     problem: null,
     found: '{}',
     dkimSince: createdAt,
@@ -80,7 +80,7 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
 }
 
 /**
- * Adds a domain and checks its records for the first time, for at most limits.dnsTimeoutMs, because the answer advises what to publish. A
+ * Adds a domain and checks its records for the first time, for at most dnsTimeoutMs, because the answer advises what to publish. A
  * pod key adds to its own pod. Others may have added the domain, too, as long as none of them is verified.
  * @throws Problem `unregistrable_domain`, `domain_exists`, `domain_under_review`, `domain_limit_reached`; `invalid_pod`, also
  * to a pod key that names another pod
@@ -96,7 +96,7 @@ export async function createDomain(app: App, caller: Caller, request: DomainCrea
     return insertNew(app, db, { ...made, row: { ...made.row, podId } })
   })
   if (!hasLocalName(app.config)) {
-    const checked = await runDomainCheck(app, row.id, false, limits.dnsTimeoutMs)
+    const checked = await runDomainCheck(app, row.id, false, dnsTimeoutMs)
     return shown(app, app.store.read, checked.row)
   }
   await ensureEd25519(app, row.id)
@@ -173,14 +173,14 @@ export async function getDomainByName(app: Rows, nameOrId: string): Promise<Doma
 
 /**
  * Returns a domain with its records as DNS has them now; nothing is written (for the operator). DNS is asked for at most
- * limits.dnsTimeoutMs. A record about which it gives no answer is shown as not known, whatever an earlier check found.
+ * dnsTimeoutMs. A record about which it gives no answer is shown as not known, whatever an earlier check found.
  * @throws Problem `not_found`
  */
 export async function lookAtDomain(app: App, nameOrId: string): Promise<Domain> {
   const row = await getRowByName(app, nameOrId)
   const keys = await listKeysOfDomains(app.store.read, [row.id])
   if (hasLocalName(app.config)) return present(app, row, keys)
-  const findings = await findRecords(app, row, keys, limits.dnsTimeoutMs)
+  const findings = await findRecords(app, row, keys, dnsTimeoutMs)
   const unknown = { recordStatuses: '{}', found: '{}', warnings: '[]' }
   const seen = keys.map(key => {
     const { status = 'missing', found = [] } = findings.keys.get(key.selector) ?? {}

@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { Dns } from '../../base/dns.ts'
-import { limits } from '../../base/limits.ts'
+import { type Dns, dnsTimeoutMs } from '../../base/dns.ts'
 import { interfaceAddresses } from '../../courier/address-guard.ts'
 import { createDns } from '../../courier/dns.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
@@ -18,7 +17,7 @@ interface Asked {
 
 /** The resolvers of the system, for questions that come before there is a configuration. */
 export function systemDns(): Dns {
-  return createDns({ servers: [], timeoutMs: limits.dnsTimeoutMs })
+  return createDns({ servers: [], timeoutMs: dnsTimeoutMs })
 }
 
 /**

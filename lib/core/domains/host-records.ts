@@ -1,5 +1,5 @@
+import { dnsTimeoutMs } from '../../base/dns.ts'
 import { inTime } from '../../base/in-time.ts'
-import { limits } from '../../base/limits.ts'
 import { createAddressGuard, interfaceAddresses } from '../../courier/address-guard.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
 import { addressRecords, dmarcRecord, type ZoneRecord } from '../../mail/domain/records.ts'
@@ -34,7 +34,7 @@ export async function hostRecords(
   own: readonly string[] = interfaceAddresses(),
 ): Promise<ZoneRecord[]> {
   const asked = findHostAddresses(dns, hostname).then(found => found ?? [])
-  const named = (await inTime(asked, limits.dnsTimeoutMs, () => [])).filter(one => own.includes(one))
+  const named = (await inTime(asked, dnsTimeoutMs, () => [])).filter(one => own.includes(one))
   const open = publicOf(own, clock).filter(one => !one.includes(':'))
   const known = [named, delivery.public_addresses, open].find(some => some.length > 0)
   return addressRecords(hostname, known ?? ['<the public address of this machine>'])

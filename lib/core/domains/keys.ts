@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import { type DkimAlgorithm, type DkimSigner, generateDkimKey } from '../../mail/compose/dkim.ts'
@@ -9,9 +8,15 @@ import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import * as keys from '../../store/domain-keys.ts'
 import { findDomainById, updateDomain } from '../../store/domains.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { DomainKeyRow, DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { sealInWrite, secretOf } from '../app/secrets.ts'
+
+/** Due domains that are checked at once. */
+export const domainChecksAtOnce = 20
+/** How long the record of a DKIM key is to stay after another key took its place. */
+const dkimPreviousMs = 7 * 86_400_000
 
 /**
  * The life of a DKIM key: `next` while it is shown and its record is awaited; in use when a check found it (the RSA key in
@@ -128,7 +133,7 @@ export async function rotateDueKeys(app: App): Promise<number> {
   const every = app.config.dkim.rotate_every
   if (every === undefined) return 0
   const since = isoAfter(app.clock.now(), -durationMs(every))
-  const due = await keys.listDomainsToRotate(app.store.read, since, limits.domainChecksAtOnce)
+  const due = await keys.listDomainsToRotate(app.store.read, since, domainChecksAtOnce)
   for (const domain of due) await rotateKeys(app, domain)
   return due.length
 }
@@ -172,7 +177,7 @@ function ended(now: string) {
   return {
     state: 'previous',
     privateKey: null,
-    endsAt: isoAfter(new Date(now), limits.dkimPreviousMs),
+    endsAt: isoAfter(new Date(now), dkimPreviousMs),
   } satisfies Partial<DomainKeyRow>
 }
 
@@ -210,5 +215,5 @@ async function useRsaKey(
 /** Forgets some keys that were in use until a week ago; gives how many. */
 export async function expireKeys(app: App): Promise<number> {
   const now = app.clock.now().toISOString()
-  return app.store.writeHolding(holdsNothing, db => keys.deleteDomainKeysBefore(db, now, limits.sweepRows))
+  return app.store.writeHolding(holdsNothing, db => keys.deleteDomainKeysBefore(db, now, sweepRows))
 }

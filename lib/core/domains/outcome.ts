@@ -1,8 +1,17 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
+import { competingHostsNamed } from '../../mail/domain/advice.ts'
 import type { DomainFindings } from '../../mail/domain/check.ts'
 import type { DomainWarning, RecordPurpose, RecordStatus } from '../../model/domain.ts'
 import type { DomainRow } from '../../store/tables.ts'
+
+/** How often a domain that isn't verified is checked at first, and how long so; the gaps grow from there to a day. */
+export const domainCheckFirstMs = 60_000
+const domainCheckFirstHourMs = 3_600_000
+const domainCheckDayMs = 86_400_000
+/** How long after it was added a domain whose records never were right is `failed` and no longer `pending`. */
+const domainPendingMs = 3 * 86_400_000
+/** Checks in a row without its records after which a verified domain is `failed`. */
+const domainLosses = 2
 
 /** What a domain can't be verified without. */
 const needed = ['mx', 'dkim', 'spf', 'return-path'] as const satisfies RecordPurpose[]
@@ -108,10 +117,10 @@ function statusAfterCheck(
     if (!isWrong) return {}
     const isNew = row.checkedAt === null || row.checkedAt <= startedAt
     const losses = row.losses + (isNew ? 1 : 0)
-    return losses < limits.domainLosses ? { losses } : { status: 'failed', losses: 0, checkingSince: at }
+    return losses < domainLosses ? { losses } : { status: 'failed', losses: 0, checkingSince: at }
   }
   // From when it was added: who asks for checks does not put it off.
-  const isLate = now.getTime() - Date.parse(row.createdAt) >= limits.domainPendingMs
+  const isLate = now.getTime() - Date.parse(row.createdAt) >= domainPendingMs
   // Whoever has just added a domain cannot have published all of its records.
   const hasHadTime = row.checkedAt !== null
   return row.status === 'pending' && ((isBegun && isWrong && hasHadTime) || isLate)
@@ -126,14 +135,14 @@ function ageOf({ checkingSince }: DomainRow, now: Date): number {
 /** Every minute in the first hour, then after a tenth of the time that has passed, up to a day; verified ones once a day. */
 function nextCheckAt(row: DomainRow, now: Date): string {
   const age = ageOf(row, now)
-  if (row.status === 'verified') return isoAfter(now, limits.domainCheckDayMs)
-  if (age < limits.domainCheckFirstHourMs) return isoAfter(now, limits.domainCheckFirstMs)
-  return isoAfter(now, Math.min(age / 10, limits.domainCheckDayMs))
+  if (row.status === 'verified') return isoAfter(now, domainCheckDayMs)
+  if (age < domainCheckFirstHourMs) return isoAfter(now, domainCheckFirstMs)
+  return isoAfter(now, Math.min(age / 10, domainCheckDayMs))
 }
 
 function warningsOf(competing: readonly string[], hostname: string): DomainWarning[] {
   if (competing.length === 0) return []
-  const hosts = competing.slice(0, limits.competingHosts)
+  const hosts = competing.slice(0, competingHostsNamed)
   const more = competing.length > hosts.length ? ` and ${competing.length - hosts.length} more` : ''
   const message = `${hosts.join(', ')}${more} receives mail of this domain instead of ${hostname}, and mail to your inboxes bounces there: all of it if its priority number is lower than that of ${hostname}, part of it if equal. If people read mail there, use a subdomain here instead. If not, remove these MX records, or give them a higher priority number.`
   return [{ code: 'competing_mx', message, hosts }]

@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts'
+import { recordFoundLength } from '../../base/lengths.ts'
 import { explainSlip, strictestDmarc } from '../../mail/domain/judgement.ts'
 import { type DomainRecord, domainRecords, keyName } from '../../mail/domain/records.ts'
 import type { Domain, DomainStatus, RecordPurpose, RecordStatus } from '../../model/domain.ts'
@@ -45,7 +45,7 @@ function dmarcValue(
   if (status === undefined) return undefined
   const theirs = strictestDmarc(found)
   if (theirs === undefined) return status === 'valid' ? undefined : value
-  return theirs.length < limits.recordFoundLength ? theirs : undefined
+  return theirs.length < recordFoundLength ? theirs : undefined
 }
 
 const notKnown =

@@ -1,6 +1,6 @@
 import { inSlices } from '../../base/chunks.ts'
 import { isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
+import { sliceBytes } from '../../base/turns.ts'
 import type { BlobFile } from '../../blob/blobs.ts'
 import { openContent } from '../../blob/content.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
@@ -72,5 +72,5 @@ export async function openDraftAttachment(
   if (!isSigned && !reachesInbox(caller!, inbox)) throw noSuchMessage()
   const { filename, contentType, sizeBytes } = row
   const content = row.content ?? (await readFile(app, row))
-  return content && { filename, contentType, sizeBytes, content: inSlices(content, limits.sliceBytes) }
+  return content && { filename, contentType, sizeBytes, content: inSlices(content, sliceBytes) }
 }

@@ -2,8 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
 import { readInstant } from '../../base/instant.ts'
-import { limits } from '../../base/limits.ts'
-import { invalidRequest, Problem } from '../../base/problem.ts'
+import { draftsPerInbox, invalidRequest, Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import { writeMailbox } from '../../mail/header/mailbox.ts'
 import { singleLine } from '../../mail/header/text.ts'
@@ -12,6 +11,7 @@ import type { Listed, Page } from '../../model/page.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as drafts from '../../store/drafts.ts'
 import { findInbox, findPodOfInbox, kibOf } from '../../store/inboxes.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { DraftAttachmentRow, DraftRow } from '../../store/tables.ts'
 import type { App, Desk } from '../app/app.ts'
 import { type Caller, reachesInbox } from '../app/caller.ts'
@@ -147,7 +147,7 @@ export async function createDraft(
     ...(await readFields(app, caller, inbox.id, request)),
   }
   return writeKeeping(app, caller, row, request, async (db, attachments) => {
-    if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
+    if ((await drafts.countUnsentDrafts(db, inbox.id)) >= draftsPerInbox) {
       throw new Problem('draft_limit_reached')
     }
     const moreKiB = Math.max(1, sizeOfAttachments(attachments) + drafts.textKiB(row))
@@ -202,7 +202,7 @@ export async function deleteSomeDrafts(
   db: WriteDb,
   inboxId: string,
 ): Promise<{ count: number; files: string[] }> {
-  const { rows } = await drafts.listDrafts(db, inboxId, { limit: limits.sweepRows, offset: 0 })
+  const { rows } = await drafts.listDrafts(db, inboxId, { limit: sweepRows, offset: 0 })
   const files: string[] = []
   for (const { id } of rows) files.push(...(await deleteRows(app, db, id)))
   return { count: rows.length, files }

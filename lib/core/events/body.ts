@@ -1,9 +1,10 @@
-import { limits } from '../../base/limits.ts'
 import { createPace } from '../../base/turns.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { EventName } from '../../model/event.ts'
 import type { EventBody, EventMessage } from '../../model/event-body.ts'
+import { derivedRecipientsOfAll } from '../../model/message.ts'
 import { findInboxAddress } from '../../store/inboxes.ts'
+import { listBytes } from '../../store/listed-messages.ts'
 import type { EventRow } from '../../store/tables.ts'
 import { findToldMessage, type ToldMessage } from '../../store/told-messages.ts'
 import type { App, Desk } from '../app/app.ts'
@@ -12,8 +13,12 @@ import { extractionOf, extractionWithin } from '../mailbox/extraction.ts'
 import { autoReplyReasonOf, isFromProven, readAuthentication, warningsOf } from '../mailbox/trust.ts'
 import { type Described, withinBounds } from './bounds.ts'
 
+/** One event as it is told, at the most (`truncated` says what was cut), and the least that each has room for in a list. */
+export const eventBytes = 1024 * 1024
+export const listedEventBytes = 10 * 1024
+
 /**
- * The event as webhooks and streams tell it, in compact JSON of at most `limits.eventBytes`. Made when it is told, because
+ * The event as webhooks and streams tell it, in compact JSON of at most `eventBytes`. Made when it is told, because
  * the URLs of attachments are good for an hour only.
  * @param attempt how often it was tried to tell it, this time included
  */
@@ -27,14 +32,14 @@ export async function eventBodies(app: App, events: readonly EventRow[]): Promis
 }
 
 /**
- * The events for one page of a list, which has at most `limits.listedBytes`: each is whole as long as there is room for it
+ * The events for one page of a list, which has at most `listBytes`: each is whole as long as there is room for it
  * beside the least of those after it, and else cut. What was read for one and then not told counts like what was told.
  */
 export async function describeListed(app: Desk, events: readonly EventRow[]): Promise<EventBody[]> {
-  let left = limits.listedBytes - events.length * limits.listedEventBytes
+  let left = listBytes - events.length * listedEventBytes
   const roomOf = (before: number) => {
-    left -= Math.max(0, before - limits.listedEventBytes)
-    return Math.min(limits.eventBytes, limits.listedEventBytes + Math.max(0, left))
+    left -= Math.max(0, before - listedEventBytes)
+    return Math.min(eventBytes, listedEventBytes + Math.max(0, left))
   }
   return (await describeEvents(app, events, 1, roomOf)).map(({ body }) => body)
 }
@@ -48,7 +53,7 @@ async function describeEvents(
   app: Desk,
   events: readonly EventRow[],
   attempt: number,
-  roomOf: (before: number) => number = () => limits.eventBytes,
+  roomOf: (before: number) => number = () => eventBytes,
 ): Promise<Described[]> {
   const db = app.store.read
   const pace = createPace()
@@ -117,7 +122,7 @@ async function messageWithin(app: Desk, { row, cut }: ToldMessage, room: number)
       ['attachments', cut.has('attachments') || !areSigned],
       ['cc', cut.has('cc')],
       ['header_to', cut.has('headerTo')],
-      ['reply_to', isInbound && listedAddresses(row.replyTo ?? '').length > limits.derivedRecipientsOfAll],
+      ['reply_to', isInbound && listedAddresses(row.replyTo ?? '').length > derivedRecipientsOfAll],
     ] as const
   ).flatMap(([name, isCut]) => (isCut ? [name] : []))
   const headerTo = row.headerTo === null ? (isInbound ? [] : [row.toAddr]) : listedAddresses(row.headerTo)

@@ -1,10 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { limits } from '../../base/limits.ts'
 import type { EventBody } from '../../model/event-body.ts'
+import { pageSizeMax } from '../../model/page.ts'
 import { findLastEventId } from '../../store/events.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { listEvents } from './list.ts'
+
+/** How often mailboxctl looks for new events. */
+const followMs = 500
 
 interface Followed {
   readonly inboxId?: string
@@ -18,9 +21,9 @@ export async function* followEvents(app: App, caller: Caller, asked: Followed): 
   const { after: first, ...of } = asked
   let after = first ?? (await findLastEventId(app.store.read)) ?? ''
   for (;;) {
-    const page = await listEvents(app, caller, after === '' ? of : { ...of, after }, limits.pageSizeMax)
+    const page = await listEvents(app, caller, after === '' ? of : { ...of, after }, pageSizeMax)
     yield* page
     after = page.at(-1)?.event_id ?? after
-    if (page.length === 0) await pause(limits.followMs)
+    if (page.length === 0) await pause(followMs)
   }
 }

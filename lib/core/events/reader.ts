@@ -1,13 +1,17 @@
 import type { FairSlots } from '../../base/fair-slots.ts'
-import { limits } from '../../base/limits.ts'
 import type { ReadScope } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import type { EventReader, EventScope, EventSink, Subscription, TextRoom } from '../app/stream.ts'
-import { eventBody } from './body.ts'
+import { eventBody, eventBytes } from './body.ts'
 import { takesEvent } from './subscription.ts'
 import { type EventWindow, replayEvents, sourcesOf, type WindowEvent } from './window.ts'
+
+/** Events that are read together. */
+export const streamBatch = 32
+/** Subscriptions of one connection. */
+export const streamSubscriptions = 20
 
 interface Followed {
   subscription: Subscription
@@ -81,7 +85,7 @@ export function createEventReader(
 
   /** The text of an event for this reader alone. There is one at a time: a hundred readers who begin early would have all of theirs in memory. */
   async function makeOwn(row: EventRow): Promise<{ readonly text: Buffer; readonly room: TextRoom }> {
-    const room = await sink.enter(limits.eventBytes)
+    const room = await sink.enter(eventBytes)
     const leave = await making.enter(caller.keyId ?? '')
     try {
       const text = Buffer.from(await eventBody(app, row, 1))
@@ -101,7 +105,7 @@ export function createEventReader(
     const sources = behind.flatMap(({ subscription, upTo }) => sourcesOf(caller, subscription, upTo))
     for await (const rows of replayEvents(app.store.read, sources, until)) {
       for (let at = 0; at < rows.length; ) {
-        const some = rows.slice(at, at + limits.streamBatch)
+        const some = rows.slice(at, at + streamBatch)
         at += await tell(some.map(row => ({ row, body: undefined })))
         if (sink.isFull()) await waitForRoom()
         await turn()
@@ -121,7 +125,7 @@ export function createEventReader(
       }, undefined)
       if (!recent || from === undefined || from >= recent.end) await next.promise
       else if (from < recent.start) await tellFromTable(recent.end)
-      else await tell(recent.after(from, limits.streamBatch))
+      else await tell(recent.after(from, streamBatch))
       // Here nothing is held of what the window has let go meanwhile.
       if (sink.isFull()) await waitForRoom()
     }
@@ -136,7 +140,7 @@ export function createEventReader(
       },
       add(subscription) {
         if (followed.some(one => includes(one.subscription, subscription))) return true
-        if (followed.length >= limits.streamSubscriptions) return false
+        if (followed.length >= streamSubscriptions) return false
         followed.push({ subscription, upTo: subscription.after })
         version++
         wake()

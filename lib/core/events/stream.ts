@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { FairSlots } from '../../base/fair-slots.ts'
-import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { Problem, streamsPerKey } from '../../base/problem.ts'
 import { takeTurns } from '../../base/turns.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findLastEventId, listEvents } from '../../store/events.ts'
@@ -10,10 +9,18 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { createTally, podShare } from '../app/share.ts'
 import type { EventReader, EventSink, EventStream, StreamEnd } from '../app/stream.ts'
+import { streamPage, streamPollMs } from '../mailbox/waiters.ts'
 import { eventBodies } from './body.ts'
 import { createPresence } from './presence.ts'
-import { createEventReader } from './reader.ts'
+import { createEventReader, streamBatch } from './reader.ts'
 import { createEventWindow, type EventWindow, type WindowEvent } from './window.ts'
+
+/** Streams of events (WebSocket and Server-Sent Events) of the process. */
+export const streams = 10_000
+/** Events of all readers that are made into text at the same time: each may have `eventBytes`. */
+const streamTextsAtOnce = 4
+/** How long a client may leave them unread. */
+export const streamDrainMs = 10_000
 
 interface Place {
   readonly reader: EventReader
@@ -32,7 +39,7 @@ export function createEventStream(app: App): EventStream {
   let fallAsleep = () => {}
   let isStopped = false
   const turn = takeTurns()
-  const making = new FairSlots({ size: limits.streamTextsAtOnce })
+  const making = new FairSlots({ size: streamTextsAtOnce })
   const presence = createPresence(app)
   /** What is under way, and whether it must be done once more. */
   const reading = onceAtATime(readEvents, error => app.log.error({ err: error }, 'events can not be read'))
@@ -45,14 +52,14 @@ export function createEventStream(app: App): EventStream {
     window = current
     for (;;) {
       const everything = { podId: null, inboxId: null, type: undefined, after: current.end }
-      const rows = await listEvents(app.store.read, everything, limits.streamBatch)
+      const rows = await listEvents(app.store.read, everything, streamBatch)
       // A cursor that a power cut takes back would be another event's.
       await app.store.settled()
       if (rows.length > 0) current.append(await withBodies(rows), app.clock.monotonicMs())
       // All readers left meanwhile, and the next one begins with a window of its own.
       if (window !== current) return
       for (const { reader } of places) reader.wake()
-      if (rows.length < limits.streamBatch) return
+      if (rows.length < streamBatch) return
       await setImmediate()
     }
   }
@@ -68,8 +75,8 @@ export function createEventStream(app: App): EventStream {
   async function checkKeys(): Promise<void> {
     const ids = [...new Set([...places].flatMap(({ reader }) => reader.caller.keyId ?? []))]
     const active = new Set<string>()
-    for (let at = 0; at < ids.length; at += limits.streamPage) {
-      const some = ids.slice(at, at + limits.streamPage)
+    for (let at = 0; at < ids.length; at += streamPage) {
+      const some = ids.slice(at, at + streamPage)
       for (const id of await filterActiveApiKeys(app.store.read, some)) active.add(id)
     }
     const checked = new Set(ids)
@@ -91,7 +98,7 @@ export function createEventStream(app: App): EventStream {
     window?.dropOld(nowMs)
     for (const place of [...places]) {
       if (place.isEnded) continue
-      if (place.reader.stalledMs() >= limits.streamDrainMs) end(place, 'slow')
+      if (place.reader.stalledMs() >= streamDrainMs) end(place, 'slow')
       else place.sink.tick(nowMs)
     }
     tellPresence()
@@ -105,7 +112,7 @@ export function createEventStream(app: App): EventStream {
   }
 
   function wakeUp(): void {
-    const timer = setInterval(tick, limits.streamPollMs)
+    const timer = setInterval(tick, streamPollMs)
     const offs = [app.store.onCommit('event', reading), app.store.onCommit('revocation', checking)]
     fallAsleep = () => {
       clearInterval(timer)
@@ -118,14 +125,14 @@ export function createEventStream(app: App): EventStream {
 
   function requirePlace(): void {
     if (isStopped) throw new Problem('unavailable')
-    if (places.size >= limits.streams) {
+    if (places.size >= streams) {
       throw new Problem('unavailable', 'Too many streams of events are open. Try again shortly.')
     }
   }
 
   function requireShare({ keyId, podId }: Caller): void {
-    if (perKey.of(keyId) >= limits.streamsPerKey) throw new Problem('too_many_streams')
-    if (podId !== null && perPod.of(podId) >= podShare(limits.streams)) {
+    if (perKey.of(keyId) >= streamsPerKey) throw new Problem('too_many_streams')
+    if (podId !== null && perPod.of(podId) >= podShare(streams)) {
       throw new Problem('too_many_streams', 'The keys of this pod have as many streams open as they may.')
     }
   }

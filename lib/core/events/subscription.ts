@@ -1,5 +1,4 @@
 import { firstIdAt, isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
 import { type Fault, invalidRequest } from '../../base/problem.ts'
 import { isEventName } from '../../model/event.ts'
 import { findLastEventId } from '../../store/events.ts'
@@ -9,6 +8,9 @@ import type { Caller } from '../app/caller.ts'
 import { findReachableInbox, getInboxRow } from '../app/reach.ts'
 import type { EventScope, EventSink, Subscription } from '../app/stream.ts'
 import { type EventsAsked, findReachableEvent } from './list.ts'
+
+/** Inboxes that a pod key reaches and that `subscribed` names. */
+export const streamInboxesNamed = 1000
 
 /** Which events are wanted, within what the caller reaches: undefined, or none, is no choice. */
 export interface SubscriptionAsked {
@@ -73,7 +75,7 @@ export async function readInboxIds(
 
 /**
  * The inboxes that a subscription means now: those that it names, else all that a scoped key reaches, at most
- * `limits.streamInboxesNamed` of them; none for all of an account.
+ * `streamInboxesNamed` of them; none for all of an account.
  */
 export async function listMeantInboxes(
   app: App,
@@ -83,7 +85,7 @@ export async function listMeantInboxes(
   if (inboxIds) return { ids: [...inboxIds], isCut: false }
   if (inboxId !== null) return { ids: [inboxId], isCut: false }
   if (podId === null) return { ids: [], isCut: false }
-  const page = { limit: limits.streamInboxesNamed, offset: 0 }
+  const page = { limit: streamInboxesNamed, offset: 0 }
   const { rows, total } = await listInboxes(app.store.read, { podId, withSystem: true }, page)
   return { ids: rows.map(row => row.id), isCut: total > rows.length }
 }

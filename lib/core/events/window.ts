@@ -1,10 +1,16 @@
 import { setImmediate } from 'node:timers/promises'
-import { limits } from '../../base/limits.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { type EventFilter, listEvents } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { Caller } from '../app/caller.ts'
 import type { Subscription } from '../app/stream.ts'
+
+/** Rows of events that one reader of the past holds. */
+const streamReplayRows = 100
+/** The newest events that all readers share: how many, their bytes, and how long. Older ones are read again. */
+export const streamWindowEvents = 10_000
+export const streamWindowBytes = 32 * 1024 * 1024
+export const streamWindowMs = 60_000
 
 /** An event that has just happened. */
 export interface WindowEvent {
@@ -62,14 +68,14 @@ export function createEventWindow(from: string): EventWindow {
         bytes += event.body?.length ?? 0
         end = event.row.id
       }
-      while (kept.length > limits.streamWindowEvents || bytes > limits.streamWindowBytes) drop()
+      while (kept.length > streamWindowEvents || bytes > streamWindowBytes) drop()
     },
     after(id, limit) {
       const at = find(id)
       return kept.slice(at, at + limit).map(({ event }) => event)
     },
     dropOld(nowMs) {
-      while (kept.length > 0 && nowMs - kept[0]!.atMs > limits.streamWindowMs) drop()
+      while (kept.length > 0 && nowMs - kept[0]!.atMs > streamWindowMs) drop()
     },
   }
 }
@@ -109,7 +115,7 @@ export async function* replayEvents(
   sources: readonly EventSource[],
   until: string,
 ): AsyncGenerator<readonly EventRow[]> {
-  const limit = Math.max(10, Math.ceil(limits.streamReplayRows / sources.length))
+  const limit = Math.max(10, Math.ceil(streamReplayRows / sources.length))
   let heads: Head[] = sources.map(source => ({ source, rows: [], readUpTo: source.after, isAtEnd: false }))
   let queries = 0
   while (heads.length > 0) {

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream'
-import { limits } from '../../base/limits.ts'
 import { type Content, readStart } from '../../blob/content.ts'
 import type { Cargo } from '../../courier/smtp/courier.ts'
 import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { isRewritten, rewriteSender } from '../../mail/address/srs.ts'
 import { readOwnResults } from '../../mail/authentication/results.ts'
-import { fieldValues, readHeader } from '../../mail/header/header.ts'
+import { fieldValues, headerBytes, readHeader } from '../../mail/header/header.ts'
 import { wireNeedsOf } from '../../mail/message/wire-needs.ts'
 import { sealArc, sealedPart } from '../../mail/signature/arc-seal.ts'
 import { hashMessage } from '../../mail/signature/message.ts'
@@ -164,7 +163,7 @@ function traceOf({ address }: InboxRow, { recipient }: DeliveryRow, { trace }: C
 
 /** Whether the message says that it was delivered to this inbox, or forwarded from it, already. */
 async function wasHere({ address }: InboxRow, original: Content): Promise<boolean> {
-  const header = readHeader(await readStart(original, limits.headerBytes))
+  const header = readHeader(await readStart(original, headerBytes))
   return [
     ...fieldValues(header, 'delivered-to'),
     // First who forwarded it, then to whom.

@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { findCopyBefore, updateDelivery, wasTaken } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
@@ -9,6 +8,11 @@ import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { isHardBounce, isSaidToAll, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
+
+/** Hard bounces in a row after which copies stop. */
+const forwardFailuresMax = 3
+/** How many of an inbox's newest messages are looked at for the copy before this one. */
+const forwardLookback = 200
 
 /** What an attempt to forward means for the inbox, in the write that records it. */
 export async function noteForwardOutcome(
@@ -22,7 +26,7 @@ export async function noteForwardOutcome(
 }
 
 /**
- * A copy came back for good, or its reader complained of it. After `limits.forwardFailures` in a row, or one complaint,
+ * A copy came back for good, or its reader complained of it. After `forwardFailuresMax` in a row, or one complaint,
  * forwarding stops until forwardTo is set again, and the address is suppressed: not before, or the third would never be
  * seen. Nothing counts of an address that is not set any more, and nothing counts twice. The sender of the original is not
  * told: they did not write to that address.
@@ -45,7 +49,7 @@ export async function noteForwardFailure(
   }
   if (inbox?.forwardStatus !== 'active') return
   const forwardFailures = inbox.forwardFailures + 1
-  const isOver = isComplaint || forwardFailures >= limits.forwardFailures
+  const isOver = isComplaint || forwardFailures >= forwardFailuresMax
   await updateInbox(db, inbox.id, { forwardFailures, ...(isOver ? { forwardStatus: 'disabled' } : {}) })
   if (!isOver) return
   const isForAll = heardBy === 'courier' && !isComplaint && isSaidToAll(delivery, failure)
@@ -64,7 +68,7 @@ export async function noteForwardFailure(
 async function noteForwarded(db: WriteDb, delivery: DeliveryRow): Promise<void> {
   const inbox = await findForwardingInbox(db, delivery)
   if (!inbox || inbox.forwardFailures === 0) return
-  const before = await findCopyBefore(db, inbox.id, delivery, limits.forwardLookback)
+  const before = await findCopyBefore(db, inbox.id, delivery, forwardLookback)
   const cameBack = before?.state === 'failed' && (await wasTaken(db, before.id))
   if (!cameBack) await updateInbox(db, inbox.id, { forwardFailures: 0 })
 }

@@ -1,6 +1,5 @@
 import { isoAfter } from '../../base/clock.ts'
 import { escapeHtml } from '../../base/escape-html.ts'
-import { limits } from '../../base/limits.ts'
 import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
@@ -12,12 +11,16 @@ import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
 import { holdRows } from '../../store/hold-rows.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { ForwardConfirmationRow, InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
 import { formatConfirmationToken, readConfirmationToken } from '../app/signed.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { countOutgoing, signerOf, writeOutgoing } from '../outbound/composing.ts'
+
+/** How long the link is valid by which an address agrees to get the mail of an inbox. */
+export const forwardConfirmationMs = 7 * 86_400_000
 
 /** What somebody with a link is asked. */
 export interface ForwardQuestion {
@@ -75,9 +78,9 @@ async function findAskingInbox(db: Db, question: ForwardConfirmationRow): Promis
 
 /** Deletes some questions whose links are over; gives how many. */
 export async function expireForwardConfirmations(app: App): Promise<number> {
-  const before = isoAfter(app.clock.now(), -limits.forwardConfirmationMs)
+  const before = isoAfter(app.clock.now(), -forwardConfirmationMs)
   return app.store.writeHolding(holdsNothing, db =>
-    confirmations.deleteForwardConfirmations(db, { before }, limits.sweepRows),
+    confirmations.deleteForwardConfirmations(db, { before }, sweepRows),
   )
 }
 

@@ -1,6 +1,5 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { forwardCooldownMs, Problem } from '../../base/problem.ts'
 import { domainOf, literalAddress, normaliseRecipient } from '../../mail/address/address.ts'
 import { forwardModes } from '../../model/inbox.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
@@ -19,7 +18,7 @@ import type { Caller } from '../app/caller.ts'
 import { podShare } from '../app/share.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
 import { secondsUntil } from '../quota/period.ts'
-import { writeConfirmationMail } from './question.ts'
+import { forwardConfirmationMs, writeConfirmationMail } from './question.ts'
 
 /** What a request says of forwarding; a field that it does not have stays as it is, null takes it away. */
 export interface ForwardingRequest {
@@ -139,7 +138,7 @@ async function askForConsent(
     inboxId: inbox.id,
     address,
     createdAt: now.toISOString(),
-    expiresAt: isoAfter(now, limits.forwardConfirmationMs),
+    expiresAt: isoAfter(now, forwardConfirmationMs),
     usedAt: null,
   }
   await insertForwardConfirmation(db, question)
@@ -157,8 +156,8 @@ async function takeQuestion(app: App, db: Db, caller: Caller, address: string, n
     throw new Problem(code, undefined, { retryAfterSeconds })
   }
   const asked = await findLastAskedAt(db, address)
-  if (asked !== undefined && asked > isoAfter(now, -limits.forwardCooldownMs)) {
-    refuse('forward_verification_cooldown', asked, limits.forwardCooldownMs)
+  if (asked !== undefined && asked > isoAfter(now, -forwardCooldownMs)) {
+    refuse('forward_verification_cooldown', asked, forwardCooldownMs)
   }
   const all = app.config.limits.forward_confirmations_per_hour
   const requireRoom = async (podId: string | null, places: number) => {

@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { blockOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
 import { sha256Hex } from '../../base/secret.ts'
@@ -8,8 +7,17 @@ import { findContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { type Held, holdsNothing } from '../../store/dialect/held.ts'
 import { deleteGreylistBefore, listGreylistEntries, putGreylistEntry } from '../../store/greylist.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { App, Reads } from '../app/app.ts'
 import type { Recipient } from './recipient.ts'
+
+/**
+ * Greylisting: how long one that was put off may take to come again, how long of that it keeps its place where others of its
+ * block need it, and after how many a block of addresses is known.
+ */
+const greylistRetryMs = 86_400_000
+const greylistYieldMs = 7_200_000
+const greylistPasses = 5
 
 /** Who wants to write to whom, from where. */
 export interface Stranger {
@@ -87,7 +95,7 @@ async function isKnownForLong(app: Reads, { block, triplet }: Places): Promise<b
   const keepMs = durationMs(app.config.greylist.keep_for)
   const until = isoAfter(app.clock.now(), keepMs / 2)
   const passesOf = async (place: Place) => (await lookUp(app.store.read, place, until)).known?.passes ?? 0
-  return (await passesOf(block)) >= limits.greylistPasses || (await passesOf(triplet)) > 0
+  return (await passesOf(block)) >= greylistPasses || (await passesOf(triplet)) > 0
 }
 
 /**
@@ -122,11 +130,11 @@ export async function noteStranger(app: App, db: WriteDb, places: Places): Promi
   const now = date.toISOString()
   const expiresAt = isoAfter(date, durationMs(keep_for))
   const block = await lookUp(db, places.block, now)
-  if (block.known && block.known.passes >= limits.greylistPasses) {
+  if (block.known && block.known.passes >= greylistPasses) {
     await putGreylistEntry(db, { ...block.known, expiresAt })
     return 0
   }
-  const lateBefore = isoAfter(date, -durationMs(delay) - limits.greylistYieldMs)
+  const lateBefore = isoAfter(date, -durationMs(delay) - greylistYieldMs)
   const { known, slot, shared } = await lookUp(db, places.triplet, now, lateBefore)
   const waitMsOf = ({ firstSeenAt }: { firstSeenAt: string }) =>
     Math.max(0, Date.parse(firstSeenAt) + durationMs(delay) - date.getTime())
@@ -137,7 +145,7 @@ export async function noteStranger(app: App, db: WriteDb, places: Places): Promi
   }
   if (!known) {
     const { key } = places.triplet
-    const retryUntil = isoAfter(date, durationMs(delay) + limits.greylistRetryMs)
+    const retryUntil = isoAfter(date, durationMs(delay) + greylistRetryMs)
     await putGreylistEntry(db, { slot: slot!, key, passes: 0, firstSeenAt: now, expiresAt: retryUntil })
     return durationMs(delay)
   }
@@ -159,6 +167,6 @@ async function notePassOfBlock(db: WriteDb, place: Place, now: string, expiresAt
 /** Deletes some entries that are over; gives how many. */
 export async function expireGreylist(app: App): Promise<number> {
   return app.store.writeHolding(holdsNothing, db =>
-    deleteGreylistBefore(db, app.clock.now().toISOString(), limits.sweepRows),
+    deleteGreylistBefore(db, app.clock.now().toISOString(), sweepRows),
   )
 }

@@ -1,12 +1,18 @@
-import { limits } from '../../base/limits.ts'
 import { networkOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
 import { type Content, readStart, sha256Of, sizeOf } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { AuthenticatedMessage } from '../../mail/authentication/authenticator.ts'
 import { type Author, namedAuthors, readAuthor } from '../../mail/header/author.ts'
-import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
+import {
+  countReceived,
+  findHeaderFault,
+  type Header,
+  headerBytes,
+  readHeader,
+} from '../../mail/header/header.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
+import { reportRecipients } from '../../mail/report/part.ts'
 import type { Reading } from '../../reading/reading.ts'
 import { refuseLocalLoop } from '../outbound/loop.ts'
 import { admit, type Refused } from './admission.ts'
@@ -16,6 +22,11 @@ import type { Receiver } from './receiver.ts'
 import { mayReport, readReturned } from './returned.ts'
 import { gatherOpinions } from './scan.ts'
 import { judge, type Opinions } from './verdict.ts'
+
+/** Mailboxes that From may name: each is looked for in the rules that block. */
+export const namedAuthorsMax = 100
+/** Received fields after which a message is a loop (RFC 5321 §6.3). */
+export const receivedFields = 100
 
 /** A notification is known by the address that it came to, whatever its header says. */
 const notification = {
@@ -73,8 +84,8 @@ export async function prepareReception(
   const header = await requireSoundHeader(arrival.content)
   const author = readAuthor(header)
   const named = namedAuthors(header, author)
-  if (named.length > limits.namedAuthors)
-    throw new Reply(554, '5.6.0', `From names more than ${limits.namedAuthors} mailboxes; name who wrote it`)
+  if (named.length > namedAuthorsMax)
+    throw new Reply(554, '5.6.0', `From names more than ${namedAuthorsMax} mailboxes; name who wrote it`)
   const reading = await read(app, arrival)
   const { message, classified } = reading
   const found = findAuthentication(app, arrival, author, reading)
@@ -170,9 +181,7 @@ function read(app: Receiver, { content, mailFrom, peer, recipients }: Arrival): 
       mailFrom,
       peer: isAuthenticated ? { remoteAddress: peer.remoteAddress, helo: peer.helo } : null,
       mayReport: recipients.some(recipient => mayReport(app, recipient)),
-      deliveredTo: recipients
-        .flatMap(({ deliveredTo }) => deliveredTo ?? [])
-        .slice(0, limits.reportRecipients),
+      deliveredTo: recipients.flatMap(({ deliveredTo }) => deliveredTo ?? []).slice(0, reportRecipients),
     },
     peer.kind === 'smtp' ? networkOf(peer.remoteAddress) : 'local',
   )
@@ -243,11 +252,11 @@ async function refuseUnproven(app: Receiver, arrival: Arrival, header: Header, f
 
 /** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */
 async function requireSoundHeader(content: Content): Promise<Header> {
-  const start = await readStart(content, limits.headerBytes)
+  const start = await readStart(content, headerBytes)
   const fault = findHeaderFault(start)
   if (fault) throw new Reply(552, '5.3.4', `The message header is too large: ${fault}`)
   const header = readHeader(start)
-  if (countReceived(header) > limits.receivedFields) {
+  if (countReceived(header) > receivedFields) {
     throw new Reply(554, '5.4.6', 'The message has gone through too many hosts; it is in a loop')
   }
   return header

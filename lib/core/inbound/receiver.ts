@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { isDiskFull } from '../../base/storage-fault.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import { noteDeferral } from '../../store/authentication-deferrals.ts'
@@ -7,7 +6,7 @@ import type { Held } from '../../store/dialect/held.ts'
 import { isFileUsed } from '../../store/raws.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Networked, Reads } from '../app/app.ts'
-import { inServerTime } from '../app/server-time.ts'
+import { inServerTime, mailStorageMs } from '../app/server-time.ts'
 import { noRoomForMail, requireRoomForMail } from '../app/storage.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { type Refused, recordRefused } from './admission.ts'
@@ -15,6 +14,12 @@ import type { Arrival, Reception } from './arrival.ts'
 import { heldByStranger, noteStranger, type Places } from './greylist.ts'
 import { askScanners } from './scan.ts'
 import { createReceptionWriter } from './write-together.ts'
+
+/**
+ * Deferred messages that are remembered: of one block of addresses (/24 of IPv4, /48 of IPv6), and in all.
+ */
+export const deferralsPerNetwork = 200
+const deferrals = 20_000
 
 /** What the reception of mail works with, in the thread of a session: it reads the database, and asks `main` for the rest. */
 export interface Receiver extends Reads, Pick<App, 'ids' | 'blobs'> {
@@ -50,7 +55,7 @@ function createMainThread(app: Receiving): MainThread {
     if (!isDiskFull(error)) throw error
     throw noRoomForMail(String(error))
   }
-  const inDoorTime = <T>(work: Promise<T>) => inServerTime(app, work, limits.mailStorageMs)
+  const inDoorTime = <T>(work: Promise<T>) => inServerTime(app, work, mailStorageMs)
   const store = {
     write: <T>(held: Held, work: (db: WriteDb) => Promise<T>) =>
       inDoorTime(opened.writeHolding(() => held, work)).catch(refuseFull),
@@ -82,7 +87,7 @@ function createMainThread(app: Receiving): MainThread {
     noteStranger: places => store.write(heldByStranger(places), db => noteStranger(app, db, places)),
     noteDeferral: row =>
       store.write({ names: ['deferrals'] }, db =>
-        noteDeferral(db, row, { ofNetwork: limits.deferralsPerNetwork, inAll: limits.deferrals }),
+        noteDeferral(db, row, { ofNetwork: deferralsPerNetwork, inAll: deferrals }),
       ),
     askScanners: arrival => (scanner ? askScanners(scanner, arrival) : Promise.resolve({})),
     findDnsList: address => dnsLists?.find(address) ?? Promise.resolve(undefined),

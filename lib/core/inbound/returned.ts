@@ -1,6 +1,6 @@
-import { limits } from '../../base/limits.ts'
 import { parseVerp } from '../../mail/address/verp.ts'
 import { isComplaint } from '../../mail/report/arf.ts'
+import { reportRecipients } from '../../mail/report/part.ts'
 import type { Reading } from '../../reading/reading.ts'
 import { findDelivery, findDeliveryByMailFrom } from '../../store/deliveries.ts'
 import { findMessage } from '../../store/messages.ts'
@@ -86,7 +86,7 @@ async function findComplaints(
   if (!feedback || !isComplaint(feedback)) return []
   const read = recipients.filter(recipient => mayReport(app, recipient))
   const paths = [...read.map(({ rcptTo }) => rcptTo), ...feedback.originalMailFroms].map(parseVerp)
-  const known = new Set(paths.filter(path => path !== undefined).slice(0, limits.reportRecipients))
+  const known = new Set(paths.filter(path => path !== undefined).slice(0, reportRecipients))
   const deliveries: DeliveryRow[] = []
   for (const path of known) {
     const delivery = await findDeliveryByMailFrom(app.store.read, path)

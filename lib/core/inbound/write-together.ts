@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { DiskFailed, isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
 import { sizeOf } from '../../blob/content.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
@@ -6,6 +5,9 @@ import type { App } from '../app/app.ts'
 import { suppressionOf } from '../outbound/suppressions.ts'
 import type { Accepted, Reception } from './arrival.ts'
 import { type Written, writeReceptions } from './write.ts'
+
+/** A message that has waited so long is not stored: its sender gets 451. */
+export const mailBegunMs = 8_000
 
 /** Messages, one for each inbox, after which a write takes no further reception; the rest goes into the next. */
 const messagesAtOnce = 64
@@ -32,7 +34,7 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
    * wait for long; who waits for a file is answered when it is done.
    */
   const isLate = ({ askedMs }: Waiting) =>
-    store.dialect !== 'sqlite' && clock.monotonicMs() - askedMs >= limits.mailBegunMs
+    store.dialect !== 'sqlite' && clock.monotonicMs() - askedMs >= mailBegunMs
   let waiting: Waiting[] = []
   let isAsked = false
   let free = store.dialect === 'sqlite' ? Number.POSITIVE_INFINITY : writesAtOnce

@@ -1,9 +1,9 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { sizeOf } from '../../blob/content.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
+import { derivedRecipientsOfAll } from '../../model/message.ts'
 import { insertContacts } from '../../store/contacts.ts'
 import { addToDay } from '../../store/daily-usage.ts'
 import { together, type WriteDb } from '../../store/dialect/dialect.ts'
@@ -421,7 +421,7 @@ function eachOnce(mailboxes: readonly Mailbox[]): Mailbox[] {
 }
 
 /** Addresses of Reply-To that are kept: one more than any reply reaches, so that a reply that would leave some out is refused. */
-const keptReplyTo = limits.derivedRecipientsOfAll + 1
+const keptReplyTo = derivedRecipientsOfAll + 1
 
 function replyToProblem(count: number): string[] {
   if (count <= keptReplyTo) return []

@@ -1,5 +1,4 @@
-import { limits } from '../../base/limits.ts'
-import type { AttachmentText, Message } from '../../model/message.ts'
+import { type AttachmentText, type Message, parsedTextLength } from '../../model/message.ts'
 import type { ExtractedText } from '../../reading/attachment/extract.ts'
 import { extractionMethodOf } from '../../reading/attachment/method.ts'
 import {
@@ -21,6 +20,9 @@ import {
   type StoredAttachment,
 } from './attachments.ts'
 import { rawOf } from './raws.ts'
+
+/** Attachments of one message of which a text is shown. */
+const parsedTexts = 100
 
 /** The texts that are being made, so that who asks for the same meanwhile waits for it. */
 const underWay = new WeakMap<App['store'], Map<string, Promise<ExtractedText>>>()
@@ -85,9 +87,7 @@ export async function attachmentsPresenter(
 ): Promise<(row: WholeMessage) => Attachments> {
   const ids = new Set(rows.flatMap(row => (row.attachments === '[]' ? [] : row.readingId)))
   const listed =
-    ids.size === 0
-      ? []
-      : await listAttachmentTexts(app.store.read, [...ids], limits.parsedTextLength, limits.parsedTexts)
+    ids.size === 0 ? [] : await listAttachmentTexts(app.store.read, [...ids], parsedTextLength, parsedTexts)
   const texts = new Map(listed.map(one => [`${one.readingId} ${one.index}`, presentText(one)]))
   return row =>
     linkAttachments(row, urls).map((attachment, index) => {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { inSlices } from '../../base/chunks.ts'
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
+import { sliceBytes } from '../../base/turns.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
@@ -123,5 +123,5 @@ export async function openMessageAttachment(
   const stored = (JSON.parse(row.attachments) as StoredAttachment[])[url.index]
   const content = stored && (await app.renderer.openAttachment(await rawOf(app, row), url.index, row.inboxId))
   if (!stored || !content) throw noSuchAttachment()
-  return { ...stored, content: inSlices(content, limits.sliceBytes) }
+  return { ...stored, content: inSlices(content, sliceBytes) }
 }

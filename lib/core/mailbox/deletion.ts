@@ -1,6 +1,6 @@
-import { limits } from '../../base/limits.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { deleteFromThread, listDeletableMessages } from '../../store/removal.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import { findThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -31,7 +31,7 @@ export async function deleteThread(app: App, caller: Caller, id: string): Promis
   for (let isThere = true; isThere; ) {
     await writeAndRemove(app, inboxId, async db => {
       const thread = await findThread(db, threadId)
-      const messages = thread ? await listDeletableMessages(db, threadId, limits.sweepRows) : []
+      const messages = thread ? await listDeletableMessages(db, threadId, sweepRows) : []
       const gone = thread ? await deleteFromThread(db, thread, messages) : []
       isThere = (await findThread(db, threadId)) !== undefined
       return gone

@@ -1,7 +1,7 @@
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { replyClasses } from '../../base/reply-class.ts'
 import type { Delivery } from '../../model/message.ts'
+import { pageSize } from '../../model/page.ts'
 import { findDelivery, listAttempts, listDeliveries } from '../../store/deliveries.ts'
 import { listDestinations } from '../../store/destinations.ts'
 import { listEntriesOf } from '../../store/queue-entries.ts'
@@ -49,7 +49,7 @@ export async function explainDeliveries(
   const explained: ExplainedDelivery[] = []
   for (const standing of await standingsOf(app, rows)) {
     const { id: deliveryId } = standing.delivery
-    const attempts = withAttempts ? await listAttempts(app.store.read, deliveryId, limits.pageSize) : []
+    const attempts = withAttempts ? await listAttempts(app.store.read, deliveryId, pageSize) : []
     const log = attempts.map(({ id: _id, deliveryId: _of, ...attempt }) => attempt)
     explained.push({ ...explain(standing), log })
   }

@@ -1,11 +1,10 @@
-import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { Direction, Message } from '../../model/message.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
-import { type ListedMessageRow, takeTurnIfLarge } from '../../store/listed-messages.ts'
+import { type ListedMessageRow, listedTextLength, takeTurnIfLarge } from '../../store/listed-messages.ts'
 import * as messages from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
 import { searchMessages } from '../../store/search/search.ts'
@@ -73,7 +72,7 @@ function listedTo(row: ListedMessageRow): string[] {
 /** The addresses of a field of a row that may be cut within the last one. */
 function wholeAddresses({ isCut }: ListedMessageRow, field: string): string[] {
   const addresses = listedAddresses(field)
-  return isCut && field.length >= limits.listedTextLength ? addresses.slice(0, -1) : addresses
+  return isCut && field.length >= listedTextLength ? addresses.slice(0, -1) : addresses
 }
 
 /** Rows as the API shows them to a caller, with URLs that are good for an hour from now. */

@@ -1,9 +1,14 @@
-import { limits } from '../../base/limits.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listOldestOfThread } from '../../store/messages.ts'
 import type { MessageRow, ThreadRow } from '../../store/tables.ts'
+
+/** Messages of a thread that are read for its participants or correspondents. */
+export const replyParticipants = 100
+/** Participants of one thread, and how many of them others may name: the rest is for those whom the inbox writes to. */
+const threadParticipants = 300
+const namedParticipants = 100
 
 /**
  * The addresses that a reply by thread may reach without being named (decisions, section 5), in lower case: everyone we wrote to in
@@ -24,7 +29,7 @@ export async function participantsOf(
 ): Promise<Participants> {
   if (thread.participants !== null) return new Set(JSON.parse(thread.participants) as string[])
   let found: Participants = new Set()
-  const oldest = await listOldestOfThread(db, thread.id, limits.replyParticipants)
+  const oldest = await listOldestOfThread(db, thread.id, replyParticipants)
   for (const [index, message] of oldest.entries()) {
     // Whether the author was proven was not kept with old messages.
     const known = message.direction === 'inbound' ? { ...message, fromProven: 0 } : message
@@ -42,7 +47,7 @@ export function withMessage(participants: Participants, message: Taking, isFirst
   const to = listedAddresses(message.headerTo ?? '')
   if (message.direction === 'outbound') {
     const written = [message.toAddr, ...to, ...cc, ...(JSON.parse(message.bcc) as string[])]
-    return withAddresses(participants, normalised(written), limits.threadParticipants)
+    return withAddresses(participants, normalised(written), threadParticipants)
   }
   // The inbox itself is none, or anyone who forges its address could lead the thread.
   const self = message.toAddr
@@ -52,11 +57,9 @@ export function withMessage(participants: Participants, message: Taking, isFirst
   const isClean = message.verdict === 'clean'
   const replyTo = isClean ? others(listedAddresses(message.replyTo ?? '')) : []
   const first = isFirst ? [...author, ...replyTo] : []
-  const begun = withAddresses(participants, first, limits.namedParticipants)
+  const begun = withAddresses(participants, first, namedParticipants)
   const isTrusted = isClean && message.fromProven !== 0 && author.some(address => begun.has(address))
-  return isTrusted
-    ? withAddresses(begun, [...others([...to, ...cc]), ...replyTo], limits.namedParticipants)
-    : begun
+  return isTrusted ? withAddresses(begun, [...others([...to, ...cc]), ...replyTo], namedParticipants) : begun
 }
 
 function normalised(addresses: readonly string[]): string[] {

@@ -4,9 +4,9 @@ import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { BytesElsewhere } from '../../base/blobs-fault.ts'
 import { inSlices } from '../../base/chunks.ts'
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { DiskFailed, StorageUnreachable } from '../../base/storage-fault.ts'
+import { sliceBytes } from '../../base/turns.ts'
 import type { BlobFile } from '../../blob/blobs.ts'
 import type { Content } from '../../blob/content.ts'
 import { describeLeftStrays, noteLeftStrays } from '../../blob/disk.ts'
@@ -19,6 +19,18 @@ import type { Caller } from '../app/caller.ts'
 import { getMessageRow } from '../app/reach.ts'
 import { traceContent } from './traced.ts'
 
+/** How long a file without a row is kept in `stray/`. */
+export const strayKeptMs = 30 * 86_400_000
+/** More files without a row than this, and than this share of all, are left where they are: the database may be the wrong one. */
+export const fewStrays = 10
+const strayShare = 0.01
+/** Files without a row that one sweep moves; the next one moves more. */
+const straysAtOnce = 10_000
+/** Files that are looked at at the start for whether a row has them, until others have the event loop. */
+const filesAtOnce = 50
+/** Raw up to this size is a row of the database, in the same commit; above it, a file. */
+export const blobInDatabaseBytes = 256 * 1024
+
 /** What the row of a raw, or of an attachment of a draft, says of its bytes. */
 type Kept = Pick<RawRow, 'sizeBytes' | 'sha256' | 'content'>
 
@@ -29,7 +41,7 @@ type Kept = Pick<RawRow, 'sizeBytes' | 'sha256' | 'content'>
  */
 export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer[]): Promise<Kept> {
   const sizeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  if (sizeBytes <= limits.blobInDatabaseBytes) {
+  if (sizeBytes <= blobInDatabaseBytes) {
     const content = Buffer.concat(pieces)
     return { sizeBytes, sha256: hash('sha256', content), content }
   }
@@ -38,7 +50,7 @@ export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer
   // Each slice is written before the next is hashed, so that the event loop comes round between them.
   async function* hashed(): AsyncGenerator<Buffer> {
     for (const piece of pieces) {
-      for await (const slice of inSlices(piece, limits.sliceBytes)) {
+      for await (const slice of inSlices(piece, sliceBytes)) {
         sum.update(slice as Buffer)
         yield slice as Buffer
       }
@@ -83,15 +95,15 @@ export async function setAsideStrays(
   for await (const ids of pages) {
     for (const [index, id] of ids.entries()) {
       // To look for a row waits for nothing, and most files have one.
-      if (index % limits.filesAtOnce === 0) await setImmediate()
+      if (index % filesAtOnce === 0) await setImmediate()
       if (isStopping()) return
       files++
       if (await isFileUsed(app.store.read, id)) continue
       count++
-      if (strays.length < limits.straysAtOnce) strays.push(id)
+      if (strays.length < straysAtOnce) strays.push(id)
     }
   }
-  const isMany = count > limits.fewStrays && count > files * limits.strayShare
+  const isMany = count > fewStrays && count > files * strayShare
   if (isMany || (count > 0 && !(await hasMessages(app.store.read)))) {
     const left = { at: app.clock.now().toISOString(), strays: count, files }
     app.log.error({ strays: count, files, examples: strays.slice(0, 5) }, describeLeftStrays(where, left))
@@ -109,7 +121,7 @@ export async function setAsideStrays(
     app.log.warn({ files: moved }, 'moved files without a row to stray/, where they are kept for 30 days')
 }
 
-/** Moves back what is in `stray/` and has a row again, and deletes what has been there for `limits.strayKeptMs`. Returns 0: it looks at all. */
+/** Moves back what is in `stray/` and has a row again, and deletes what has been there for `strayKeptMs`. Returns 0: it looks at all. */
 export async function tendStrays(app: App, isStopping: () => boolean): Promise<number> {
   let [back, removed] = [0, 0]
   for await (const strays of app.blobs.listStrays()) {
@@ -118,7 +130,7 @@ export async function tendStrays(app: App, isStopping: () => boolean): Promise<n
       if (await isFileUsed(app.store.read, id)) {
         await app.blobs.takeBack(id)
         back++
-      } else if (ageMs > limits.strayKeptMs) {
+      } else if (ageMs > strayKeptMs) {
         await app.blobs.removeStray(id)
         removed++
       }
@@ -131,7 +143,7 @@ export async function tendStrays(app: App, isStopping: () => boolean): Promise<n
 
 /** Takes the bytes of a message that is coming in: in memory while it is small, in a spool file when it is large. */
 export function openIntake(app: Pick<App, 'blobs' | 'ids'>): Intake {
-  return createIntake(() => app.blobs.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
+  return createIntake(() => app.blobs.spoolPath(app.ids.next()), blobInDatabaseBytes)
 }
 
 /**

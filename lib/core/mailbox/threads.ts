@@ -1,10 +1,9 @@
-import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { MessageThread, ThreadChange, ThreadMessages } from '../../model/thread.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
-import { listThreadMessages } from '../../store/messages.ts'
+import { listThreadMessages, threadMessages } from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
 import { searchThreads } from '../../store/search/search.ts'
 import * as threads from '../../store/threads.ts'
@@ -66,10 +65,10 @@ async function countThreads(db: Db, caller: Caller, isRead: boolean | undefined)
   return isRead === undefined ? threads : isRead ? threads - unreadThreads : unreadThreads
 }
 
-/** The messages of a thread, oldest first; of a very long one the newest `limits.threadMessages`. */
+/** The messages of a thread, oldest first; of a very long one the newest `threadMessages`. */
 export async function getThreadMessages(app: Desk, caller: Caller, id: string): Promise<ThreadMessages> {
   const row = await getThreadRow(app.store.read, caller, id)
-  const rows = await listThreadMessages(app.store.read, row.id, limits.threadMessages)
+  const rows = await listThreadMessages(app.store.read, row.id, threadMessages)
   return {
     threadId: row.id,
     inboxId: row.inboxId,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
-import { limits } from '../../base/limits.ts'
 import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
 import { withoutForeignResults } from '../../mail/authentication/foreign-results.ts'
+import { headerBytes } from '../../mail/header/header.ts'
 
 /** A message with the fields of its way before it. */
 export interface Traced {
@@ -15,7 +15,7 @@ export interface Traced {
  * outside, are left out (RFC 8601 §5): whoever reads this believes ours. All else is as it came.
  */
 export async function traceContent(fields: string, original: Content, hostname: string): Promise<Traced> {
-  const start = await readStart(original, limits.headerBytes)
+  const start = await readStart(original, headerBytes)
   const { kept, sectionBytes } = withoutForeignResults(start, hostname)
   const before = Buffer.concat([Buffer.from(fields), kept])
   return {

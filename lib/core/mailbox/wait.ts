@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import { domainOf, normaliseAddress, normaliseMailDomain } from '../../mail/address/address.ts'
+import { pageSizeMax } from '../../model/page.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { type ListedMessageRow, newestFirst } from '../../store/listed-messages.ts'
 import { listShownMessages } from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
 import { type IndexedMessage, searchEarliest } from '../../store/search/search.ts'
-import { listEarliestWaiting } from '../../store/search/waiting.ts'
+import { indexWaiting, listEarliestWaiting } from '../../store/search/waiting.ts'
 import { holdsPhrase, indexTokens, readPhrase, readTerms, senderTokens } from '../../store/search/words.ts'
 import type { MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -16,6 +16,9 @@ import { getInboxRow } from '../app/reach.ts'
 import type { WaitAnswer } from '../app/waiters.ts'
 import { presentMessages } from './messages.ts'
 import { readFilter } from './search-filter.ts'
+
+/** How long a request that waits for mail may look through the mail that is there, also if it waits for less time. */
+export const waitLookMs = 5_000
 
 /** What is waited for: inbound mail, all of it or what these say. */
 export interface Awaited {
@@ -30,7 +33,7 @@ export interface Awaited {
 }
 
 /**
- * The messages that are waited for, as soon as there is one, and none when `timeoutMs` are over: of more than `limits.pageSizeMax` the
+ * The messages that are waited for, as soon as there is one, and none when `timeoutMs` are over: of more than `pageSizeMax` the
  * oldest, newest first, so that `after` with the `createdAt` of the first one leads to the others.
  * @throws Problem `not_found`, `invalid_request`; as `Waiters`, or what `signal` is aborted with
  */
@@ -56,7 +59,7 @@ export async function waitForMessages(
     if (filter.after !== undefined) {
       const isOver = () => {
         signal.throwIfAborted()
-        return leftOf(Math.max(timeoutMs, limits.waitLookMs)) === 0
+        return leftOf(Math.max(timeoutMs, waitLookMs)) === 0
       }
       const rows = await findThere(app, { podId: inbox.podId, inboxId: inbox.id }, filter, taker, isOver)
       if (rows.length > 0) return { data: await presentMessages(app, caller, rows) }
@@ -93,21 +96,21 @@ async function findThere(
   // Read before the index: a message that is indexed meanwhile is then in both.
   const waiting = await findUnindexed(db, scope, filter, taker, isOver)
   for (let { after } = filter; !isOver(); await setImmediate()) {
-    const indexed = await searchEarliest(db, scope, { ...filter, after }, limits.pageSizeMax)
-    const end = indexed.length < limits.pageSizeMax ? undefined : indexed.at(-1)!.createdAt
+    const indexed = await searchEarliest(db, scope, { ...filter, after }, pageSizeMax)
+    const end = indexed.length < pageSizeMax ? undefined : indexed.at(-1)!.createdAt
     const candidates = new Map<string, string>()
     for (const { id, createdAt } of waiting) {
       if ((after === undefined || createdAt > after) && (end === undefined || createdAt <= end))
         candidates.set(id, createdAt)
     }
     for (const message of indexed) if (taker.mayTake(message)) candidates.set(message.id, message.createdAt)
-    const earliest = [...candidates].sort((a, b) => (a[1] < b[1] ? -1 : 1)).slice(0, limits.pageSizeMax)
+    const earliest = [...candidates].sort((a, b) => (a[1] < b[1] ? -1 : 1)).slice(0, pageSizeMax)
     const shown = await listShownMessages(
       db,
       earliest.map(([id]) => id),
     )
     const found = shown.filter(taker.takes)
-    const next = candidates.size > limits.pageSizeMax ? earliest.at(-1)![1] : end
+    const next = candidates.size > pageSizeMax ? earliest.at(-1)![1] : end
     if (found.length > 0 || next === undefined) return newestFirst(found)
     after = next
   }
@@ -126,7 +129,7 @@ async function findUnindexed(
   for (let { after } = filter; !isOver(); await setImmediate()) {
     const page = await listEarliestWaiting(db, scope, { ...filter, after })
     found.push(...page.filter(taker.takes))
-    if (page.length < limits.indexWaiting || found.length >= limits.pageSizeMax) break
+    if (page.length < indexWaiting || found.length >= pageSizeMax) break
     after = page.at(-1)!.createdAt
   }
   return found

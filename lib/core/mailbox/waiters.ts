@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Message } from '../../model/message.ts'
+import { pageSizeMax } from '../../model/page.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { type ListedMessageRow, newestFirst } from '../../store/listed-messages.ts'
 import { listInboundAfter, listNewestInbound, listShownMessages } from '../../store/messages.ts'
@@ -10,6 +10,19 @@ import type { Caller } from '../app/caller.ts'
 import { createTally, podShare } from '../app/share.ts'
 import type { WaitAnswer, WaitAsked, Waiter, Waiters } from '../app/waiters.ts'
 import { presentMessages } from './messages.ts'
+
+/** Requests that wait for mail: in all, with one key, and those answered in one turn of the event loop. */
+export const waitersMax = 10_000
+export const waitsPerKey = 100
+export const waitersAtOnce = 50
+/** Bytes of texts that waiting requests are given in one turn of the event loop. */
+export const waitersTurnBytes = 2 * 1024 * 1024
+/** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */
+export const waitPollMs = 5_000
+/** How often a stream looks for events and revoked keys that another process wrote. */
+export const streamPollMs = 1_000
+/** Keys, and inboxes that are waited for, that are asked for at once. */
+export const streamPage = 500
 
 interface Place {
   readonly asked: WaitAsked
@@ -54,7 +67,7 @@ export function createWaiters(app: App): Waiters {
   async function lookNow(inbox: Watched): Promise<void> {
     const all = [...inbox.places]
     if (inbox.known) await tellNew(inbox, inbox.known)
-    else inbox.known = (await listNewestInbound(app.store.read, inbox.id, limits.pageSizeMax)).reverse()
+    else inbox.known = (await listNewestInbound(app.store.read, inbox.id, pageSizeMax)).reverse()
     // After all was told that had come before them.
     for (const place of all) place.isReady = true
   }
@@ -66,18 +79,18 @@ export function createWaiters(app: App): Waiters {
   async function tellNew(inbox: Watched, seen: readonly string[]): Promise<void> {
     for (let known = seen; ; ) {
       // Older ones than all that are known are not new: they moved up because others were deleted.
-      const oldest = known.length < limits.pageSizeMax ? '' : known[0]!
-      const ids = await listInboundAfter(app.store.read, inbox.id, oldest, 2 * limits.pageSizeMax)
+      const oldest = known.length < pageSizeMax ? '' : known[0]!
+      const ids = await listInboundAfter(app.store.read, inbox.id, oldest, 2 * pageSizeMax)
       const before = new Set(known)
-      const fresh = ids.filter(id => !before.has(id)).slice(0, limits.pageSizeMax)
+      const fresh = ids.filter(id => !before.has(id)).slice(0, pageSizeMax)
       const ready = [...inbox.places].filter(place => place.isReady)
       if (ready.length > 0 && fresh.length > 0) {
         await checkKeys(ready)
         await hand(await listShownMessages(app.store.read, fresh), ready)
       }
-      known = [...known, ...fresh].sort().slice(-limits.pageSizeMax)
+      known = [...known, ...fresh].sort().slice(-pageSizeMax)
       inbox.known = known
-      if (fresh.length < limits.pageSizeMax) return
+      if (fresh.length < pageSizeMax) return
     }
   }
 
@@ -89,7 +102,7 @@ export function createWaiters(app: App): Waiters {
     const answers = new Map<string, WaitAnswer>()
     let bytes = 0
     for (const [index, place] of places.entries()) {
-      if (index > 0 && (index % limits.waitersAtOnce === 0 || bytes >= limits.waitersTurnBytes)) {
+      if (index > 0 && (index % waitersAtOnce === 0 || bytes >= waitersTurnBytes)) {
         await setImmediate()
         bytes = 0
       }
@@ -114,8 +127,8 @@ export function createWaiters(app: App): Waiters {
   async function checkKeys(places: readonly Place[]): Promise<void> {
     const ids = [...new Set(places.flatMap(({ asked }) => asked.caller.keyId ?? []))]
     const active = new Set<string | null>([null])
-    for (let at = 0; at < ids.length; at += limits.streamPage) {
-      const some = ids.slice(at, at + limits.streamPage)
+    for (let at = 0; at < ids.length; at += streamPage) {
+      const some = ids.slice(at, at + streamPage)
       for (const id of await filterActiveApiKeys(app.store.read, some)) active.add(id)
     }
     for (const { asked, refuse } of places) {
@@ -133,7 +146,7 @@ export function createWaiters(app: App): Waiters {
   async function lookAtAll(): Promise<boolean> {
     let isDone = true
     for (const [index, inbox] of [...inboxes.values()].entries()) {
-      if (index > 0 && index % limits.waitersAtOnce === 0) await setImmediate()
+      if (index > 0 && index % waitersAtOnce === 0) await setImmediate()
       await look(inbox).catch(error => {
         isDone = false
         report(error)
@@ -152,13 +165,13 @@ export function createWaiters(app: App): Waiters {
       // Nothing was committed since by anybody.
       if (version !== undefined && version === seen) return
       checkAll()
-      if ((ticks * limits.streamPollMs) % limits.waitPollMs !== 0 || !isOver) return
+      if ((ticks * streamPollMs) % waitPollMs !== 0 || !isOver) return
       isOver = false
       void lookAtAll().then(isDone => {
         isOver = true
         if (isDone) seen = version
       })
-    }, limits.streamPollMs)
+    }, streamPollMs)
     const offs = [
       app.store.onCommit('revocation', checkAll),
       app.store.onCommit('mail', inboxIds => {
@@ -175,16 +188,16 @@ export function createWaiters(app: App): Waiters {
   }
 
   function requirePlace({ keyId, podId }: Caller): void {
-    if (perKey.of(keyId) >= limits.waitsPerKey) {
+    if (perKey.of(keyId) >= waitsPerKey) {
       throw new Problem(
         'too_many_streams',
-        `${limits.waitsPerKey} requests with this key wait for mail already. Wait for mail of many inboxes with a stream of events.`,
+        `${waitsPerKey} requests with this key wait for mail already. Wait for mail of many inboxes with a stream of events.`,
       )
     }
-    if (podId !== null && perPod.of(podId) >= podShare(limits.waiters)) {
+    if (podId !== null && perPod.of(podId) >= podShare(waitersMax)) {
       throw new Problem('too_many_streams', 'As many requests with keys of this pod wait for mail as may.')
     }
-    if (count >= limits.waiters)
+    if (count >= waitersMax)
       throw new Problem('unavailable', 'Too many requests wait for mail. Try again shortly.')
   }
 

@@ -1,13 +1,12 @@
 import { BlobsFault } from '../../base/blobs-fault.ts'
-import { type Clock, type Moment, momentOf, msSince } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
+import { type Clock, type Moment, momentOf, msSince, nodeBeatMs, nodeSureMs } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { randomBase36, sha256Hex } from '../../base/secret.ts'
 import type { Membership } from '../../queue/lease.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import { newestStep } from '../../store/migrations/migrate.ts'
-import { endGoneNode, listNodes, renewNode, startNode, stopNode } from '../../store/nodes.ts'
+import { endGoneNode, listNodes, nodeLeaseMs, renewNode, startNode, stopNode } from '../../store/nodes.ts'
 import type { Store } from '../../store/open.ts'
 import { endSweep, takeSweep } from '../../store/sweeps.ts'
 import type { NodeRow } from '../../store/tables.ts'
@@ -64,7 +63,7 @@ const startLength = 8
 /**
  * A node lives as long as it renews its lease, a time in its row by the clock of the server, or has its lock there. Another node that
  * sees the lease over and finds the lock free says in one write that the node is gone, and gives its leases back. A node relies on what
- * it holds for `limits.nodeSureMs` after it began its last renewal, by its own monotonic clock: that is over long before another node may
+ * it holds for `nodeSureMs` after it began its last renewal, by its own monotonic clock: that is over long before another node may
  * take over. A node that stood still for longer finds that its row says so, and begins under another name.
  */
 export function createNodes(parts: NodesParts): Nodes {
@@ -83,7 +82,7 @@ export function createNodes(parts: NodesParts): Nodes {
   let isStopped = false
   let isFailing = false
 
-  const isSure = () => holder !== '' && (isAlone || msSince(clock, sureSince) < limits.nodeSureMs)
+  const isSure = () => holder !== '' && (isAlone || msSince(clock, sureSince) < nodeSureMs)
 
   /** A node that does not see the files of the others would show messages without their bytes. */
   async function requireSameBlobs(db: WriteDb, mine: Pick<NodeRow, 'blobs' | 'bucketOwner'>): Promise<void> {
@@ -122,7 +121,7 @@ export function createNodes(parts: NodesParts): Nodes {
   }
 
   function noteSure(began: Moment): void {
-    if (msSince(clock, sureSince) >= limits.nodeSureMs) steadySinceMs = began.monotonicMs
+    if (msSince(clock, sureSince) >= nodeSureMs) steadySinceMs = began.monotonicMs
     sureSince = began
   }
 
@@ -142,7 +141,7 @@ export function createNodes(parts: NodesParts): Nodes {
     isDraining = rows.some(row => row.id === id && row.isDraining === 1)
     count = 1 + others.length
     // After an outage of the database all leases are over: those that live are given the time to renew theirs.
-    const isSteady = isSure() && clock.monotonicMs() - steadySinceMs >= limits.nodeLeaseMs
+    const isSteady = isSure() && clock.monotonicMs() - steadySinceMs >= nodeLeaseMs
     if (isAlone || !isSteady) return
     for (const row of others) if (row.isLate) await takeOver(row)
   }
@@ -171,7 +170,7 @@ export function createNodes(parts: NodesParts): Nodes {
       turning = turn(looked).finally(() => {
         if (!isStopped) turnSoon(looked)
       })
-    }, limits.nodeBeatMs)
+    }, nodeBeatMs)
     timer.unref()
   }
 

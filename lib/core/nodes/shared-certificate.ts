@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { sha256Hex } from '../../base/secret.ts'
 import { type SecretBox, SecretFault } from '../../base/secret-box.ts'
 import {
@@ -13,6 +12,11 @@ import {
 import { notice } from '../../store/dialect/notices.ts'
 import type { Store } from '../../store/open.ts'
 import type { Nodes } from './nodes.ts'
+
+/** How long is rested between two looks for challenges of other nodes. */
+const acmeAnswerRestMs = 50
+/** How long a challenge is kept. */
+const acmeChallengeMs = 86_400_000
 
 interface Parts {
   readonly store: Pick<Store, 'read' | 'write' | 'onCommit'>
@@ -37,7 +41,7 @@ export function shareCertificate(
 
   /** Who asks while it rests sees what was there when they asked; and strangers, who may ask as often as they like, cost little. */
   function look(): Promise<ReadonlyMap<string, string>> {
-    looking ??= pause(limits.acmeAnswerRestMs).then(async () => {
+    looking ??= pause(acmeAnswerRestMs).then(async () => {
       looking = undefined
       const rows = await listAcmeChallenges(store.read)
       return new Map(rows.map(({ token, keyAuthorization }) => [token, keyAuthorization]))
@@ -73,7 +77,7 @@ export function shareCertificate(
     async publish(token: string, keyAuthorization: string): Promise<void> {
       const now = clock.now()
       await store.write(async db => {
-        await deleteAcmeChallengesBefore(db, isoAfter(now, -limits.acmeChallengeMs))
+        await deleteAcmeChallengesBefore(db, isoAfter(now, -acmeChallengeMs))
         await putAcmeChallenge(db, { token, keyAuthorization, createdAt: now.toISOString() })
       })
     },

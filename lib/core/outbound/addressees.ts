@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts'
+import { displayNameLength, sendRecipients } from '../../base/lengths.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseRecipient, writtenAddress } from '../../mail/address/address.ts'
 import { readMailbox } from '../../mail/header/mailbox.ts'
@@ -50,8 +50,8 @@ function requirePerson(text: string, path: string): Person {
       'must be one email address, as ann@example.com or Ann <ann@example.com>; several stand in a list, and a name with a comma or an @ in double quotes',
     )
   }
-  if (mailbox.name.length > limits.displayNameLength) {
-    throw invalidRequest(`body${path}`, `has a name of more than ${limits.displayNameLength} characters`)
+  if (mailbox.name.length > displayNameLength) {
+    throw invalidRequest(`body${path}`, `has a name of more than ${displayNameLength} characters`)
   }
   return { address, name: mailbox.name, written: writtenAddress(mailbox.address) }
 }
@@ -104,10 +104,10 @@ export function chooseAddressees(named: Named, sender: string, derived: Derived 
       : 'is required unless this is a reply'
     throw invalidRequest('body/to', why)
   }
-  if (all.length > limits.sendRecipients) {
+  if (all.length > sendRecipients) {
     throw invalidRequest(
       '',
-      `A message goes to at most ${limits.sendRecipients} recipients, and this one would go to ${all.length}`,
+      `A message goes to at most ${sendRecipients} recipients, and this one would go to ${all.length}`,
     )
   }
   const self = all.find(address => baseAddress(address) === sender)

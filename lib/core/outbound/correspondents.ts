@@ -1,10 +1,14 @@
-import { limits } from '../../base/limits.ts'
+import { displayNameLength } from '../../base/lengths.ts'
 import { Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseAddress, writtenAddress } from '../../mail/address/address.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
+import { derivedRecipientsOfAll } from '../../model/message.ts'
 import type { MessageRow } from '../../store/tables.ts'
 import type { Participants } from '../mailbox/participants.ts'
 import type { Person } from './person.ts'
+
+/** Recipients that the header of a received message may give a reply. */
+const derivedRecipients = 10
 
 /** Whom a reply reaches when its request names nobody in `to`. */
 export interface Derived {
@@ -45,7 +49,7 @@ export function deriveRecipients(
   const author = people([answered.fromAddr])
   const replyTo = listedAddresses(answered.replyTo ?? '')
   // So many are kept at most, and perhaps some were left out: whom a reply reaches is not known.
-  if (replyTo.length > limits.derivedRecipientsOfAll) throw tooMany(isToAll)
+  if (replyTo.length > derivedRecipientsOfAll) throw tooMany(isToAll)
   const askedFor = people(replyTo)
   const writers = askedFor.length > 0 ? askedFor : author
   const isInboxCopied = answered.deliveryRole === 'cc' && to.length > 0
@@ -76,7 +80,7 @@ function peopleOf({ addressNames }: Answered, self: string): (addresses: readonl
       const address = normaliseAddress(text)
       if (address === undefined || baseAddress(address) === self) return []
       const name = (Object.hasOwn(names, address) && names[address]) || ''
-      const shown = name.slice(0, limits.displayNameLength).toWellFormed()
+      const shown = name.slice(0, displayNameLength).toWellFormed()
       return [{ address, name: shown, written: writtenAddress(text) }]
     })
 }
@@ -87,7 +91,7 @@ function requireFew(people: readonly Person[], isToAll: boolean): void {
 }
 
 function limitOf(isToAll: boolean): number {
-  return isToAll ? limits.derivedRecipientsOfAll : limits.derivedRecipients
+  return isToAll ? derivedRecipientsOfAll : derivedRecipients
 }
 
 function tooMany(isToAll: boolean): Problem {

@@ -1,5 +1,5 @@
-import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { subjectLength } from '../../base/lengths.ts'
+import { attachmentsBytes, Problem } from '../../base/problem.ts'
 import { readContent } from '../../blob/content.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import { type ForwardedMessage, forwardSubject } from '../../mail/compose/forward.ts'
@@ -33,10 +33,10 @@ export interface Forwarded {
 export async function openForwarded(app: App, caller: Caller, forwarding: Forwarding): Promise<Forwarded> {
   const message = await getWholeMessage(app.store.read, caller, forwarding.messageId)
   if (message.verdict === 'malicious' && !forwarding.includeMalicious) throw new Problem('malicious_message')
-  const subject = forwardSubject(message.subject).slice(0, limits.subjectLength)
+  const subject = forwardSubject(message.subject).slice(0, subjectLength)
   if (forwarding.asAttachment) {
     const content = await readContent(await rawOf(app, message))
-    if (content.length > limits.attachmentsBytes) throw new Problem('attachments_too_large')
+    if (content.length > attachmentsBytes) throw new Problem('attachments_too_large')
     const filename = `${singleLine(message.subject).slice(0, 100) || 'message'}.eml`
     return {
       subject,
@@ -54,7 +54,7 @@ export async function openForwarded(app: App, caller: Caller, forwarding: Forwar
 async function attachmentsOf(app: App, message: WholeMessage): Promise<OutgoingAttachment[]> {
   const stored = readList<StoredAttachment>(message.attachments)
   if (stored.length === 0) return []
-  if (stored.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > limits.attachmentsBytes) {
+  if (stored.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > attachmentsBytes) {
     throw new Problem('attachments_too_large')
   }
   const contents = await app.renderer.openAttachments(await rawOf(app, message), message.inboxId)

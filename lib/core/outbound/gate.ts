@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
@@ -12,6 +11,7 @@ import { addUsages } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, requireAccess } from '../app/caller.ts'
 import { requireSendingDomain } from '../domains/usable.ts'
+import { replyParticipants } from '../mailbox/participants.ts'
 import { askedOfRules, requirePermittedBy } from '../policy/check.ts'
 import { nextDay, nextHour, secondsUntil, utcDay, utcHour, utcMonth } from '../quota/period.ts'
 import { coldLimit, requireReplyToAllowed } from '../quota/plan.ts'
@@ -127,7 +127,7 @@ async function countCold(
   const foreign = unknown.filter(each => !ours.has(each) && !ours.has(baseAddress(each)))
   if (foreign.length === 0 || answeredThreadId === undefined) return foreign.length
   const answered = new Set<string | undefined>()
-  for (const row of await listThreadAuthors(db, answeredThreadId, limits.replyParticipants)) {
+  for (const row of await listThreadAuthors(db, answeredThreadId, replyParticipants)) {
     // To and Cc do not count: whoever writes them may name anybody. Nor does a Reply-To of several.
     const replyTo = listedAddresses(row.replyTo ?? '')
     for (const address of [row.fromAddr, ...(replyTo.length === 1 ? replyTo : [])]) {

@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import type { Leased } from '../../queue/lease.ts'
@@ -13,8 +12,12 @@ import {
   insertStandingHold,
   listStandingHolds,
 } from '../../store/standing-holds.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { DeliveryRow, MessageRow, StandingHoldRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
+
+/** Holds of the operator, by inbox, pod or domain. */
+const standingHolds = 100
 
 /**
  * Holds some of what a suspended inbox has in the queue, in a write; what is under way ends as it ends. Copies of what comes
@@ -30,18 +33,14 @@ export async function holdSome(
 ): Promise<string | undefined> {
   const inbox = await findInbox(db, inboxId)
   if (!inbox || inbox.suspendedAt === null) return undefined
-  const found = await listPendingOfInbox(
-    db,
-    { inboxId, states: ['queued', 'deferred'], after },
-    limits.sweepRows,
-  )
+  const found = await listPendingOfInbox(db, { inboxId, states: ['queued', 'deferred'], after }, sweepRows)
   const updatedAt = app.clock.now().toISOString()
   for (const { id } of found) {
     if (!(await app.queue.hold(db, id))) continue
     await updateDelivery(db, id, { state: 'held', nextAttemptAt: null, updatedAt })
   }
   if (found.length > 0) await updateInbox(db, inboxId, { hasHeld: 1 })
-  return found.length < limits.sweepRows ? undefined : found.at(-1)!.messageId
+  return found.length < sweepRows ? undefined : found.at(-1)!.messageId
 }
 
 /**
@@ -106,7 +105,7 @@ export async function releaseSome(app: App, inboxId: string): Promise<number> {
     async db => {
       const inbox = await findInbox(db, inboxId)
       if (!inbox || inbox.suspendedAt !== null) return 0
-      const found = await listPendingOfInbox(db, { inboxId, states: ['held'], after: '' }, limits.sweepRows)
+      const found = await listPendingOfInbox(db, { inboxId, states: ['held'], after: '' }, sweepRows)
       const now = app.clock.now()
       const expiresAt = isoAfter(now, durationMs(app.config.delivery.give_up_after))
       for (const { id, attempts } of found) {
@@ -155,8 +154,8 @@ export async function standHold(app: App, filter: QueueFilter): Promise<void> {
   await app.store.writeHolding(holdsStanding, async db => {
     const holds = await listStandingHolds(db)
     if (holds.some(isOf(scope))) return
-    if (holds.length >= limits.standingHolds)
-      throw invalidRequest('', `There are ${limits.standingHolds} holds already; release some first`)
+    if (holds.length >= standingHolds)
+      throw invalidRequest('', `There are ${standingHolds} holds already; release some first`)
     await insertStandingHold(db, { id: app.ids.next(), ...scope, createdAt: app.clock.now().toISOString() })
   })
 }

@@ -1,6 +1,5 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { Problem, replyLoopMessages } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { MessageFields } from '../../mail/header/fields.ts'
@@ -10,6 +9,9 @@ import { filterInboxAddresses } from '../../store/inboxes.ts'
 import { findThreadIdByMessageId, listExchanges } from '../../store/messages.ts'
 import type { App, Reads } from '../app/app.ts'
 import { secondsUntil } from '../quota/period.ts'
+
+/** The newest messages of a thread that are counted. */
+const replyLoopLookback = 200
 
 /**
  * The same at the end of a delivery to an inbox here, however the message came to be sent.
@@ -43,9 +45,9 @@ const hourMs = 3_600_000
 /** When the inbox of this thread and another inbox here may exchange another message in it; undefined: now. */
 async function findLoopEnd(app: Reads, db: Db, threadId: string, peer: string): Promise<Date | undefined> {
   const since = isoAfter(app.clock.now(), -hourMs)
-  const within = { since, lookback: limits.replyLoopLookback, limit: limits.replyLoopMessages }
+  const within = { since, lookback: replyLoopLookback, limit: replyLoopMessages }
   const passed = await listExchanges(db, threadId, peer, within)
-  const oldest = passed.length === limits.replyLoopMessages ? passed.at(-1) : undefined
+  const oldest = passed.length === replyLoopMessages ? passed.at(-1) : undefined
   return oldest === undefined ? undefined : new Date(Date.parse(oldest) + hourMs)
 }
 
@@ -69,7 +71,7 @@ export async function requireNoReplyLoop(
     if (!end) continue
     throw new Problem('reply_loop', undefined, {
       recipient: address,
-      limit: limits.replyLoopMessages,
+      limit: replyLoopMessages,
       resetsAt: end.toISOString(),
       retryAfterSeconds: secondsUntil(end, app.clock.now()),
     })

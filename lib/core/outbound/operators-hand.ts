@@ -1,5 +1,4 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import { normaliseMailDomain } from '../../mail/address/address.ts'
@@ -17,6 +16,7 @@ import {
   type QueueFilter,
   type QueueState,
 } from '../../store/queued-deliveries.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
@@ -93,12 +93,12 @@ export async function handle(app: App, hand: Hand, filter: QueueFilter): Promise
   while (after !== undefined) {
     const from: string = after
     const step = await app.store.write(async db => {
-      const found = await listQueuedAfter(db, filter, from, limits.sweepRows)
+      const found = await listQueuedAfter(db, filter, from, sweepRows)
       // What becomes of the deliveries of a message is decided by all of them.
       await holdRows(db, { messages: found.map(({ messageId }) => messageId) })
       let count = 0
       for (const one of found) if (await hands[hand](app, db, one)) count++
-      const last = found.length < limits.sweepRows ? undefined : found.at(-1)?.id
+      const last = found.length < sweepRows ? undefined : found.at(-1)?.id
       return { count, last, seen: found.length }
     })
     done += step.count

@@ -1,5 +1,4 @@
-import { limits } from '../../base/limits.ts'
-import { invalidRequest, Problem } from '../../base/problem.ts'
+import { attachmentsBytes, invalidRequest, Problem } from '../../base/problem.ts'
 import { sha256HexOfMany } from '../../base/secret.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import type { QuotedMessage } from '../../mail/compose/quote.ts'
@@ -26,7 +25,7 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
 /** @throws Problem `attachments_too_large` above 25 MB together */
 export function requireSmall(attachments: readonly OutgoingAttachment[]): void {
   const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
-  if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
+  if (sizeBytes > attachmentsBytes) throw new Problem('attachments_too_large')
 }
 
 /** The bytes of an attachment. @throws Problem `invalid_request` that names `path` for what is not base64 */

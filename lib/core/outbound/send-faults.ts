@@ -1,6 +1,7 @@
 import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
-import { limits } from '../../base/limits.ts'
+import { sendRecipients } from '../../base/lengths.ts'
 import { type Fault, invalidRequest } from '../../base/problem.ts'
+import { attachmentsCount } from '../../model/send.ts'
 import { readPeople, requireAddress } from './addressees.ts'
 import { readContent } from './request.ts'
 
@@ -35,13 +36,13 @@ export function* partFaults(given: Given): Generator<FoundFault> {
   for (const name of ['to', 'cc', 'bcc'] as const) yield* peopleFaults(given[name], `/${name}`)
   yield* faultsOfText(given, 'replyTo', text => requireAddress(text, '/replyTo'))
   const { attachments } = given
-  if (Array.isArray(attachments)) yield* attachmentFaults(attachments.slice(0, limits.attachmentsCount))
+  if (Array.isArray(attachments)) yield* attachmentFaults(attachments.slice(0, attachmentsCount))
 }
 
 function* peopleFaults(value: unknown, path: string): Generator<FoundFault> {
   if (typeof value === 'string') yield* faultsOf(path, () => readPeople(value, path))
   if (!Array.isArray(value)) return
-  for (const [index, one] of value.slice(0, limits.sendRecipients).entries()) {
+  for (const [index, one] of value.slice(0, sendRecipients).entries()) {
     const at = `${path}/${index}`
     if (typeof one === 'string') yield* faultsOf(at, () => readPeople(one, at))
   }

@@ -1,5 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
+import { subjectLength } from '../../base/lengths.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
@@ -17,7 +17,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage, requireReachable } from '../app/reach.ts'
-import { inServerTime } from '../app/server-time.ts'
+import { inServerTime, mailStorageMs } from '../app/server-time.ts'
 import { isParticipant, type Participants, participantsOf } from '../mailbox/participants.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
@@ -272,7 +272,7 @@ export async function queueMessage(
     return sent
   }
   const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names }), write)
-  const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
+  const result = await inServerTime(app, written, mailStorageMs).catch(async error => {
     isGivenUp = true
     if (kept.content === null) await dropFilesOf(app, error, [rawId])
     throw error
@@ -378,7 +378,7 @@ function subjectLine(
   if (request.subject !== undefined) return singleLine(request.subject)
   if (forwarded) return forwarded.subject
   if (!thread) throw invalidRequest('body/subject', 'is required unless threadId makes this a reply')
-  return replySubject(thread.subject).slice(0, limits.subjectLength)
+  return replySubject(thread.subject).slice(0, subjectLength)
 }
 
 function readThreading(parent: MessageRow) {

@@ -1,18 +1,26 @@
 import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { readInstant } from '../../base/instant.ts'
-import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import type { Listed, Page } from '../../model/page.ts'
-import type { Suppression, SuppressionCreation, SuppressionReason } from '../../model/suppression.ts'
+import {
+  evidenceLength,
+  type Suppression,
+  type SuppressionCreation,
+  type SuppressionReason,
+} from '../../model/suppression.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import * as suppressions from '../../store/suppressions.ts'
 import { everyPod } from '../../store/suppressions.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { DeliveryRow, SuppressionRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import { requireKnownAddress } from './addressees.ts'
+
+/** How long a recipient is not written to whose mailbox was full when a mail was given up. */
+const fullMailboxSuppressedMs = 7 * 24 * 3_600_000
 
 function present(row: SuppressionRow): Suppression {
   const podId = row.podId === everyPod ? null : row.podId
@@ -105,7 +113,7 @@ export function isSaidToAll({ rcptTo }: Pick<DeliveryRow, 'rcptTo'>, outcome: Ou
 export function suppressedUntil(outcome: Outcome, now: Date): Date | null | undefined {
   if (isHardBounce(outcome)) return null
   if (outcome.result !== 'permanent' || outcome.replyClass !== 'full') return undefined
-  return new Date(now.getTime() + limits.fullMailboxSuppressedMs)
+  return new Date(now.getTime() + fullMailboxSuppressedMs)
 }
 
 /**
@@ -160,7 +168,7 @@ function evidenceOf({ code, enhanced, text }: Outcome): string {
   return [code, enhanced, text]
     .filter(part => part !== undefined)
     .join(' ')
-    .slice(0, limits.evidenceLength)
+    .slice(0, evidenceLength)
     .toWellFormed()
 }
 
@@ -174,7 +182,7 @@ export async function forgetBounce(db: WriteDb, address: string): Promise<void> 
 export async function expireSuppressions(app: App): Promise<number> {
   const now = app.clock.now().toISOString()
   return app.store.writeHolding(holdsNothing, db =>
-    suppressions.deleteExpiredSuppressions(db, now, limits.sweepRows),
+    suppressions.deleteExpiredSuppressions(db, now, sweepRows),
   )
 }
 

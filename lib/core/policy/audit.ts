@@ -1,6 +1,5 @@
 import { isoAfter } from '../../base/clock.ts'
 import { readInstant } from '../../base/instant.ts'
-import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
@@ -8,10 +7,14 @@ import type { PolicyAction, PolicyAuditEntry, PolicyDirection } from '../../mode
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import { deletePolicyAuditBefore, insertPolicyAudit, listPolicyAudit } from '../../store/policy-audit.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { PolicyAuditRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { requireScope } from './scope.ts'
+
+/** How long the audit of sender rules is kept. */
+const policyAuditDays = 90
 
 /** What an entry tells besides where and when. */
 type Told = { readonly action: PolicyAction; readonly direction: PolicyDirection } & Partial<
@@ -72,6 +75,6 @@ function requireInstant(text: string | undefined, name: string): string | undefi
 
 /** Deletes some of the entries that are too old; gives how many. */
 export async function expirePolicyAudit(app: App): Promise<number> {
-  const before = isoAfter(app.clock.now(), -limits.policyAuditDays * 86_400_000)
-  return app.store.writeHolding(holdsNothing, db => deletePolicyAuditBefore(db, before, limits.sweepRows))
+  const before = isoAfter(app.clock.now(), -policyAuditDays * 86_400_000)
+  return app.store.writeHolding(holdsNothing, db => deletePolicyAuditBefore(db, before, sweepRows))
 }

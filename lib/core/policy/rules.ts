@@ -1,7 +1,6 @@
 import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
-import { limits } from '../../base/limits.ts'
-import { invalidRequest, Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem, policyRules } from '../../base/problem.ts'
 import type { Scope } from '../../base/scope.ts'
 import type {
   Policy,
@@ -167,7 +166,7 @@ export async function addPolicyRule(
     const { type, direction } = request
     const { rules } = levelOf(levelsOf(await readScope(db, level), direction), level)
     if (rules.some(row => row.type === type && row.value === value)) throw new Problem('rule_exists')
-    if (rules.length >= limits.policyRules) throw new Problem('rule_limit_reached')
+    if (rules.length >= policyRules) throw new Problem('rule_limit_reached')
     return presentRule(await makeRule(app, db, caller, level, { type, value, direction }))
   })
 }
@@ -223,7 +222,7 @@ export function* policyFaults(given: Given): Generator<FoundFault> {
   for (const direction of ['inbound', 'outbound']) {
     const { rules } = (given[direction] ?? {}) as { rules?: unknown }
     if (!Array.isArray(rules)) continue
-    for (const [index, rule] of rules.slice(0, limits.policyRules).entries()) {
+    for (const [index, rule] of rules.slice(0, policyRules).entries()) {
       const { value } = (rule ?? {}) as { value?: unknown }
       const path = `/${direction}/rules/${index}/value`
       if (typeof value === 'string') yield* faultsOf(path, () => requireValue(value, path))

@@ -1,5 +1,4 @@
 import { readInstant } from '../../base/instant.ts'
-import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import { takeTurns } from '../../base/turns.ts'
 import type { UsageGrouping, UsageHistory } from '../../model/usage.ts'
@@ -9,6 +8,16 @@ import { listInboxAddresses } from '../../store/inboxes.ts'
 import type { Rows } from '../app/app.ts'
 import { getAccountRow } from '../app/reach.ts'
 import { utcDay } from './period.ts'
+
+/**
+ * What was sent and received: days that are asked for at once, and unless said; rows of inboxes and days that one turn of
+ * the event loop reads; inboxes that are told apart, and those of them that are listed.
+ */
+const usageDaysAsked = 92
+const usageDefaultDays = 30
+const usageSliceRows = 5_000
+const usageInboxes = 100_000
+const usageRows = 1_000
 
 const dayMs = 86_400_000
 
@@ -59,7 +68,7 @@ export async function readHistory(
 }
 
 async function addDay(db: Db, sums: Sums, day: string, podId: string | null): Promise<void> {
-  const limit = limits.usageSliceRows
+  const limit = usageSliceRows
   for (let after = ''; ; ) {
     const slice = await listDay(db, { day, podId, after }, limit)
     for (const one of slice) sums.add(one)
@@ -83,7 +92,7 @@ interface Sums {
   readonly all: Counts
   readonly days: Map<string, Counts>
   readonly pods: Map<string, Counts>
-  /** At most `limits.usageInboxes`. */
+  /** At most `usageInboxes`. */
   readonly inboxes: Map<string, Counts & { podId: string }>
   /** Has the day a row, whether anything happened on it or not. */
   day(day: string): void
@@ -110,7 +119,7 @@ function createSums(): Sums {
       const sums: Counts[] = [all]
       sums.push(sumOf(days, day, () => ({ ...zero })))
       sums.push(sumOf(pods, podId, () => ({ ...zero })))
-      if (inboxes.has(inboxId) || inboxes.size < limits.usageInboxes) {
+      if (inboxes.has(inboxId) || inboxes.size < usageInboxes) {
         sums.push(sumOf(inboxes, inboxId, () => ({ podId, ...zero })))
       }
       for (const sum of sums) {
@@ -120,10 +129,10 @@ function createSums(): Sums {
   }
 }
 
-/** Those with the most messages first, `limits.usageRows` of them. */
+/** Those with the most messages first, `usageRows` of them. */
 async function listedInboxes(db: Db, { inboxes }: Sums): Promise<UsageHistory['inboxes']> {
   const busy = ({ inbound, outbound }: DayCounts) => inbound + outbound
-  const most = [...inboxes].sort(([, one], [, other]) => busy(other) - busy(one)).slice(0, limits.usageRows)
+  const most = [...inboxes].sort(([, one], [, other]) => busy(other) - busy(one)).slice(0, usageRows)
   const addresses = await listInboxAddresses(
     db,
     most.map(([id]) => id),
@@ -135,13 +144,10 @@ async function listedInboxes(db: Db, { inboxes }: Sums): Promise<UsageHistory['i
 function readRange({ from, to }: HistoryAsked, now: Date): { from: string; to: string } {
   const last = to === undefined ? utcDay(now) : requireDay(to, 'query/to')
   const before = (days: number) => utcDay(new Date(Date.parse(last) - days * dayMs))
-  const first = from === undefined ? before(limits.usageDefaultDays - 1) : requireDay(from, 'query/from')
+  const first = from === undefined ? before(usageDefaultDays - 1) : requireDay(from, 'query/from')
   if (first > last) throw invalidRequest('query/from', 'must not be after `to`')
-  if (first < before(limits.usageDaysAsked - 1)) {
-    throw invalidRequest(
-      'query/from',
-      `must be at most ${limits.usageDaysAsked} days before the end of \`to\``,
-    )
+  if (first < before(usageDaysAsked - 1)) {
+    throw invalidRequest('query/from', `must be at most ${usageDaysAsked} days before the end of \`to\``)
   }
   return { from: first, to: last }
 }

@@ -1,10 +1,10 @@
 import { isoAfter } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import type { Me, Usage, UsageLimits } from '../../model/usage.ts'
 import { deleteDaysBefore } from '../../store/daily-usage.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import { countInScope } from '../../store/inboxes.ts'
 import { findPod } from '../../store/pods.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { deleteUsageBefore, findUsage } from '../../store/usage.ts'
 import type { App, Rows } from '../app/app.ts'
@@ -13,6 +13,9 @@ import { getAccountRow, getInboxRow } from '../app/reach.ts'
 import { type HistoryAsked, readHistory } from './history.ts'
 import { nextDay, nextMonth, utcDay } from './period.ts'
 import { coldLimit, planOf, readAccountUsage } from './plan.ts'
+
+/** How long daily and monthly counts are kept. */
+const usageDays = 400
 
 export async function getMe(app: Rows, { podId, inboxId }: Caller): Promise<Me> {
   const { id: accountId } = await getAccountRow(app.store.read)
@@ -86,14 +89,14 @@ async function readStorage(
 
 /** Deletes some of the counts that are too old; gives how many. */
 export async function expireUsage(app: App): Promise<number> {
-  const before = isoAfter(app.clock.now(), -limits.usageDays * 86_400_000).slice(0, 10)
+  const before = isoAfter(app.clock.now(), -usageDays * 86_400_000).slice(0, 10)
   // Only the hour that is under way is asked for.
   const today = isoAfter(app.clock.now(), 0).slice(0, 10)
   return app.store.writeHolding(holdsNothing, async db => {
-    let done = await deleteUsageBefore(db, 'recipients', today, limits.sweepRows)
+    let done = await deleteUsageBefore(db, 'recipients', today, sweepRows)
     for (const kind of ['inboxes', 'messages', 'cold', 'feedback']) {
-      done += await deleteUsageBefore(db, kind, before, limits.sweepRows)
+      done += await deleteUsageBefore(db, kind, before, sweepRows)
     }
-    return done + (await deleteDaysBefore(db, before, limits.sweepRows))
+    return done + (await deleteDaysBefore(db, before, sweepRows))
   })
 }

@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts'
+import { sendRecipients } from '../../base/lengths.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseAddress, writtenAddress } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
@@ -36,7 +36,7 @@ export function submittedAddressees(
   const shown = new Set<string>()
   const once = (people: readonly Mailbox[]) =>
     people
-      .slice(0, limits.sendRecipients)
+      .slice(0, sendRecipients)
       .flatMap(asPerson)
       .filter(({ address }) => !shown.has(address) && shown.add(address))
   const to = once(header.to)

@@ -1,5 +1,4 @@
 import type { Caller } from '../../base/calls.ts'
-import { limits } from '../../base/limits.ts'
 import { blockOf, networkOf } from '../../base/network.ts'
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
@@ -7,7 +6,7 @@ import { isDiskFull } from '../../base/storage-fault.ts'
 import { crossed, crossing } from '../../blob/content.ts'
 import type { Throttles } from '../account/throttles.ts'
 import type { App } from '../app/app.ts'
-import { inServerTime } from '../app/server-time.ts'
+import { inServerTime, mailStorageMs } from '../app/server-time.ts'
 import { noRoomForMail } from '../app/storage.ts'
 import { type Credentials, findSubmitter, type Submitter } from './credentials.ts'
 import { refusalOf } from './refusal.ts'
@@ -32,7 +31,7 @@ const tooManyFailures = new Reply(421, '4.7.0', 'Too many failed authentications
 export function createSubmissionDoor(app: App, { perKey, perAddress, perBlock }: Throttles): SubmissionDoor {
   return {
     async authenticate({ remoteAddress, ...credentials }) {
-      const submitter = await inServerTime(app, findSubmitter(app, credentials), limits.mailStorageMs)
+      const submitter = await inServerTime(app, findSubmitter(app, credentials), mailStorageMs)
       if (submitter) return submitter
       const wait = perAddress.take(networkOf(remoteAddress)) + perBlock.take(blockOf(remoteAddress))
       throw wait > 0 ? tooManyFailures : wrongPair

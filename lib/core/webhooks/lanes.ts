@@ -1,5 +1,8 @@
 import { FairSlots, type Leave } from '../../base/fair-slots.ts'
-import { limits } from '../../base/limits.ts'
+
+/** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
+export const webhookFailures = 3
+export const webhooksFailing = 10_000
 
 /** A wish to begin. Within a lane the wishes begin by their `order`; a wish without a lane waits for a place alone. */
 export interface Turn {
@@ -110,11 +113,11 @@ export function createReadsInOrder(): <T>(destination: string, read: () => Promi
 export interface WebhookStanding {
   /** Gives how many calls have failed in a row: of a delivered one, before it. */
   note(url: string, isDelivered: boolean): number
-  /** Whether the last `limits.webhookFailures` calls all failed. */
+  /** Whether the last `webhookFailures` calls all failed. */
   isFailing(url: string): boolean
 }
 
-/** Remembers at most `limits.webhooksFailing` of them, those that failed last; one that answers well is forgotten. */
+/** Remembers at most `webhooksFailing` of them, those that failed last; one that answers well is forgotten. */
 export function createWebhookStanding(): WebhookStanding {
   const failures = new Map<string, number>()
   return {
@@ -123,9 +126,9 @@ export function createWebhookStanding(): WebhookStanding {
       failures.delete(url)
       if (isDelivered) return before
       failures.set(url, before + 1)
-      if (failures.size > limits.webhooksFailing) failures.delete(failures.keys().next().value!)
+      if (failures.size > webhooksFailing) failures.delete(failures.keys().next().value!)
       return before + 1
     },
-    isFailing: url => (failures.get(url) ?? 0) >= limits.webhookFailures,
+    isFailing: url => (failures.get(url) ?? 0) >= webhookFailures,
   }
 }

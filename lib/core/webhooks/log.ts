@@ -1,8 +1,8 @@
-import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Redelivery, WebhookDelivery } from '../../model/webhook.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findEvent } from '../../store/events.ts'
+import { sweepRows } from '../../store/sweeps.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
   countCallsToMake,
@@ -18,6 +18,9 @@ import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
 import { getEventRow } from '../events/list.ts'
 import { queueWebhook } from '../events/record.ts'
+
+/** Deliveries of one event that are kept, the newest. */
+const webhookDeliveriesPerEvent = 20
 
 function present(row: WebhookDeliveryRow, attempts: readonly WebhookAttemptRow[]): WebhookDelivery {
   const { eventId: _eventId, state, ...shown } = row
@@ -73,7 +76,7 @@ export async function redeliverEvent(app: App, caller: Caller, id: string): Prom
 }
 
 /**
- * Tells again some of the events whose telling failed, `limits.sweepRows` at the most (for the operator).
+ * Tells again some of the events whose telling failed, `sweepRows` at the most (for the operator).
  * @param after the id of the event that the ones before ended with; '' at first
  * @param since an instant: what failed before it stays as it is; '' for all
  * @returns how many, and how to go on; undefined when there are no more
@@ -83,7 +86,7 @@ export async function redeliverFailed(
   { after, since }: { after: string; since: string },
 ): Promise<{ count: number; last: string } | undefined> {
   const { read } = app.store
-  const ids = await listFailedEventIds(read, { after, since, limit: limits.sweepRows })
+  const ids = await listFailedEventIds(read, { after, since, limit: sweepRows })
   const last = ids.at(-1)
   if (last === undefined) return undefined
   const held = { names: ids.map(callsOf) }
@@ -127,7 +130,7 @@ async function putAgain(
       updatedAt,
     })
   }
-  const surplus = before.slice(0, Math.max(0, before.length + 1 - limits.webhookDeliveriesPerEvent))
+  const surplus = before.slice(0, Math.max(0, before.length + 1 - webhookDeliveriesPerEvent))
   await deleteWebhookDeliveries(
     db,
     surplus.map(row => row.id),

@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { durationMs } from '../../config/duration.ts'
 import type { WebhookOutcome } from '../../courier/webhook/courier.ts'
 import { nextAttemptAfterMs } from '../../queue/backoff.ts'
@@ -16,8 +15,11 @@ import {
 import type { App } from '../app/app.ts'
 import { forwardIfUndelivered } from '../forwarding/copy.ts'
 import { callWebhook, recordWebhookCall } from './call.ts'
-import { createLanes, createReadsInOrder, createWebhookStanding } from './lanes.ts'
+import { createLanes, createReadsInOrder, createWebhookStanding, webhookFailures } from './lanes.ts'
 import { callsOf } from './log.ts'
+
+/** How long an event waits at the most for the call of the one before it in its inbox to end. */
+const webhookLaneMs = 500
 
 /** Tells events to webhooks, as the queue has them due. */
 export interface Webhooks {
@@ -33,7 +35,7 @@ export interface Webhooks {
 export function createWebhooks(app: App, random: () => number): Webhooks {
   const { webhook: settings, events } = app.config
   const waits = settings.retry.map(durationMs)
-  const lanes = createLanes({ places: settings.concurrency, waitMs: limits.webhookLaneMs })
+  const lanes = createLanes({ places: settings.concurrency, waitMs: webhookLaneMs })
   const inOrder = createReadsInOrder()
   const standing = createWebhookStanding()
   let isStopping = false
@@ -93,9 +95,9 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
 
   /** That a webhook takes nothing any more is told once, and that it does again; its URL may have secrets in it. */
   function tellOutage({ inboxId }: EventRow, isDelivered: boolean, failed: number): void {
-    if (isDelivered && failed >= limits.webhookFailures) {
+    if (isDelivered && failed >= webhookFailures) {
       app.log.warn({ inboxId, failed }, 'a webhook takes calls again')
-    } else if (!isDelivered && failed === limits.webhookFailures) {
+    } else if (!isDelivered && failed === webhookFailures) {
       app.log.warn({ inboxId, failed }, 'a webhook takes no calls: it gets one at a time from now on')
     }
   }

@@ -1,7 +1,9 @@
 import { hash, X509Certificate } from 'node:crypto'
 import type { Answer } from 'dns-packet'
-import { limits } from '../../base/limits.ts'
 import type { SecureDns } from './secure-dns.ts'
+
+/** Certificates of a chain that are compared with TLSA records. */
+export const tlsChain = 10
 
 /** A TLSA record that binds (RFC 6698 §2.1; RFC 7672 §3.1: usages DANE-TA and DANE-EE alone). */
 export interface Tlsa {
@@ -92,7 +94,7 @@ function matches({ selector, matchingType, data }: Tlsa, certificate: X509Certif
 
 /** Whether each certificate was issued by the next one, up to one that the record names, and all are in force. */
 function isBelow(anchor: Tlsa, chain: readonly X509Certificate[], now: Date): boolean {
-  const presented = chain.slice(0, limits.tlsChain)
+  const presented = chain.slice(0, tlsChain)
   const whole = anchor.selector === 0 && anchor.matchingType === 0 ? certificateOf(anchor.data) : undefined
   for (const [index, certificate] of presented.entries()) {
     if (!isInForce(certificate, now)) return false

@@ -1,8 +1,7 @@
 import { hash, type X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
-import { limits } from '../../base/limits.ts'
 import type { TlsFault } from '../tls-result.ts'
-import { daneFault, type Tlsa } from './dane.ts'
+import { daneFault, type Tlsa, tlsChain } from './dane.ts'
 
 /** How much a session with a host must be encrypted, and to whom. */
 export type TlsDemand =
@@ -43,7 +42,7 @@ export function certificateFault({ authorized, authorizationError }: TLSSocket):
 function chainOf(socket: TLSSocket): X509Certificate[] {
   const chain: X509Certificate[] = []
   let next = socket.getPeerX509Certificate()
-  while (next && chain.length < limits.tlsChain && !chain.some(one => one.raw.equals(next!.raw))) {
+  while (next && chain.length < tlsChain && !chain.some(one => one.raw.equals(next!.raw))) {
     chain.push(next)
     next = next.issuerCertificate
   }

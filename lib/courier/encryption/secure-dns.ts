@@ -5,8 +5,10 @@ import {
   RECURSION_DESIRED,
   type RecordType,
 } from 'dns-packet'
-import { limits } from '../../base/limits.ts'
 import { exchange, fault, normal } from './dns-exchange.ts'
+
+/** Records of one answer of DNS that are read. */
+export const dnsRecords = 64
 
 /** What a validating resolver says of a name and type. */
 export interface SecureAnswer {
@@ -48,7 +50,7 @@ function read(packet: DecodedPacket, name: string, type: RecordType): SecureAnsw
   const { rcode } = packet as DecodedPacket & { rcode: string }
   if (rcode !== 'NOERROR' && rcode !== 'NXDOMAIN')
     throw fault(`E${rcode}`, `DNS answered ${rcode} for ${name}`)
-  const answers = (packet.answers ?? []).slice(0, limits.dnsRecords)
+  const answers = (packet.answers ?? []).slice(0, dnsRecords)
   let canonical = name
   for (const answer of answers)
     if (answer.type === 'CNAME' && normal(answer.name) === canonical) canonical = normal(answer.data)

@@ -1,11 +1,17 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { FairSlots, type Leave } from '../../base/fair-slots.ts'
-import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
+import { destinationsKnown } from '../../base/recent.ts'
 import { readStsId, readStsPolicy, type StsPolicy } from '../../mail/domain/mta-sts.ts'
 import type { Fetched } from '../https-get.ts'
 import type { TlsFault } from '../tls-result.ts'
+
+/** So many are fetched at once, of which a pod has at most three times as many as it leaves free; how long a turn is waited for. */
+export const stsFetches = 40
+const stsWaitMs = 60_000
+export const stsRetryMs = 300_000
+export const stsRefreshMs = 86_400_000
 
 /** A policy as it was fetched. */
 export interface StoredStsPolicy extends StsPolicy {
@@ -60,13 +66,13 @@ export interface StsPoliciesOptions {
 
 /**
  * The MTA-STS policies of the domains that mail goes to (RFC 8461). A policy holds for its max_age, whatever becomes of its
- * record and its web server meanwhile; another id in DNS has it fetched again. So many are fetched at once (`limits.stsFetches`), and a pod,
+ * record and its web server meanwhile; another id in DNS has it fetched again. So many are fetched at once (`stsFetches`), and a pod,
  * which may know any number of slow web servers, has at most three times as many as it leaves free; where there is no room the policy that is kept is applied, and without one the mail waits: that there
  * is none is not known.
  */
 export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
-  const { dns, clock, log, store, get, waitMs = limits.stsWaitMs } = options
-  const slots = new FairSlots({ size: limits.stsFetches, share: free => 3 * free, waitMs })
+  const { dns, clock, log, store, get, waitMs = stsWaitMs } = options
+  const slots = new FairSlots({ size: stsFetches, share: free => 3 * free, waitMs })
   const underWay = new Map<string, Promise<StsFinding>>()
   /** The ids that could not be fetched, and until when that is believed. */
   const failed = new Map<string, { id: string; untilMs: number; finding: StsFinding }>()
@@ -83,8 +89,8 @@ export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
     const finding = { fault: fault ?? { type: 'sts-policy-invalid' as const, text: 'the file is no policy' } }
     log?.info({ domain, policyId, ...finding.fault }, 'MTA-STS policy not fetched')
     failed.delete(domain)
-    failed.set(domain, { id: policyId, untilMs: clock.monotonicMs() + limits.stsRetryMs, finding })
-    if (failed.size > limits.destinationsKnown) failed.delete(failed.keys().next().value!)
+    failed.set(domain, { id: policyId, untilMs: clock.monotonicMs() + stsRetryMs, finding })
+    if (failed.size > destinationsKnown) failed.delete(failed.keys().next().value!)
     return finding
   }
 
@@ -148,7 +154,7 @@ export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
       const kept: StsFinding = stored && isKept(stored) ? { policy: stored } : {}
       // Without a record the policy that was fetched holds on (RFC 8461 §3.1, §5.1).
       if (id === undefined) return kept
-      const isFresh = stored && nowMs - stored.fetchedAt.getTime() < limits.stsRefreshMs
+      const isFresh = stored && nowMs - stored.fetchedAt.getTime() < stsRefreshMs
       if (kept.policy && stored?.policyId === id) {
         // Before it ends, so that who blocks its fetching then gains nothing.
         if (!isFresh)

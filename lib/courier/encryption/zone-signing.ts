@@ -1,7 +1,7 @@
 import { CHECKING_DISABLED, type DecodedPacket, type RecordType } from 'dns-packet'
-import { limits } from '../../base/limits.ts'
 import type { ZoneSigning } from '../../mail/domain/dnssec-advice.ts'
 import { exchange } from './dns-exchange.ts'
+import { dnsRecords } from './secure-dns.ts'
 
 /** Name servers, as "address" or "address:port". */
 type Servers = readonly string[]
@@ -31,7 +31,7 @@ export async function findSigning(
 }
 
 function read({ answers }: DecodedPacket) {
-  return (answers ?? []).slice(0, limits.dnsRecords)
+  return (answers ?? []).slice(0, dnsRecords)
 }
 
 /** The first server that answers. */

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+
+/** Bytes of the answer of a scanner. */
+export const scannerAnswerBytes = 1024 * 1024
 
 /**
  * Gives a message to ClamAV's daemon (clamd(8), INSTREAM) and the name of the virus that it found, undefined when it found none.
@@ -50,7 +52,7 @@ function readAnswer(socket: Socket, signal: AbortSignal): Promise<string> {
       text += some
       const end = text.indexOf('\0')
       if (end >= 0) resolve(text.slice(0, end))
-      else if (text.length > limits.scannerAnswerBytes) reject(new Error('clamd answered without an end'))
+      else if (text.length > scannerAnswerBytes) reject(new Error('clamd answered without an end'))
     })
     signal.addEventListener('abort', () => reject(signal.reason))
     if (signal.aborted) reject(signal.reason)

@@ -1,7 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { Pool } from 'undici'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+import { scannerAnswerBytes } from './clamav.ts'
+
+/** Messages that rspamd is given at the same time. */
+export const scansAtOnce = 8
 
 /** What is known of a message besides its bytes. */
 export interface Envelope {
@@ -36,7 +39,7 @@ export function createRspamd(url: string): Rspamd {
   const open = async () => {
     // The HTTP client takes a megabyte of code, and only who has rspamd needs it.
     const { Pool } = await import('undici')
-    return new Pool(origin, { connections: limits.scansAtOnce, pipelining: 1, allowH2: false })
+    return new Pool(origin, { connections: scansAtOnce, pipelining: 1, allowH2: false })
   }
   return {
     async check(envelope, content, signal) {
@@ -70,7 +73,7 @@ async function readText(body: AsyncIterable<Buffer> & Readable): Promise<string>
     chunks.push(chunk)
     length += chunk.length
     // What it tells of the symbols that matched can be long; the action must be in it.
-    if (length > limits.scannerAnswerBytes) throw new Error('rspamd answered too much')
+    if (length > scannerAnswerBytes) throw new Error('rspamd answered too much')
   }
   return Buffer.concat(chunks).toString()
 }

@@ -2,12 +2,11 @@ import type { NetConnectOpts } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
 import { FairSlots, type Leave } from '../../base/fair-slots.ts'
-import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import type { Meter } from '../../base/meter.ts'
-import { createTally } from '../../base/tally.ts'
+import { createTally, tallyMs } from '../../base/tally.ts'
 import { scanWithClamav } from './clamav.ts'
-import { createRspamd, type Envelope } from './rspamd.ts'
+import { createRspamd, type Envelope, scansAtOnce } from './rspamd.ts'
 
 /** A message to be scanned. */
 export interface Scanned extends Envelope {
@@ -49,11 +48,11 @@ export interface ScannerOptions {
 export function createScanner(options: ScannerOptions): Scanner {
   const { clamav, rspamdUrl, clock, log, meter } = options
   const rspamd = rspamdUrl === undefined ? undefined : createRspamd(rspamdUrl)
-  const slots = new FairSlots({ size: limits.scansAtOnce })
+  const slots = new FairSlots({ size: scansAtOnce })
   const tallies = new Map(
     (['ClamAV', 'rspamd'] as const).map(name => [
       name,
-      createTally(clock, limits.tallyMs, reasons => {
+      createTally(clock, tallyMs, reasons => {
         log.warn({ scanner: name, reasons }, 'messages could not be scanned')
       }),
     ]),

@@ -1,6 +1,5 @@
 import { FairSlots, type Leave } from '../../base/fair-slots.ts'
-import { limits } from '../../base/limits.ts'
-import { Recent } from '../../base/recent.ts'
+import { destinationsKnown, Recent } from '../../base/recent.ts'
 
 /** An address that somebody is at, or waits for. */
 interface Visited {
@@ -16,7 +15,7 @@ interface Visited {
  */
 export class AddressSlots {
   /** The pod that came to each address; true once there were several. */
-  readonly #pods = new Recent<string | true>(limits.destinationsKnown)
+  readonly #pods = new Recent<string | true>(destinationsKnown)
   readonly #visited = new Map<string, Visited>()
   readonly #waitMs: number
 

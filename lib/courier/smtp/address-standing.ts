@@ -1,6 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
-import type { Ending } from './ending.ts'
+import { destinationsKnown } from '../../base/recent.ts'
+import { addressProbeMs, type Ending } from './ending.ts'
+
+/** How often in a row an address has not answered when one connection at a time is tried there, and how long the one is waited for. */
+export const destinationFailures = 3
+export const probeOverMs = 1_800_000
+/** The longest time until it is tried again. */
+export const addressProbeMaxMs = 120_000
 
 interface Failing {
   readonly failures: number
@@ -12,7 +18,7 @@ interface Failing {
 
 /**
  * Which addresses have not answered again and again, as far as this process has seen: of these one connection at a time is
- * tried, ever less often, whatever domains and hosts lead there. At most `limits.destinationsKnown` of them, those that
+ * tried, ever less often, whatever domains and hosts lead there. At most `destinationsKnown` of them, those that
  * failed last; what is forgotten is tried.
  */
 export class AddressStanding {
@@ -26,12 +32,11 @@ export class AddressStanding {
   /** Whether the address may be connected to now, or in how many milliseconds. Of those that fail, this one is the probe then. */
   mayTry(address: string): true | { readonly inMs: number } {
     const before = this.#failing.get(address)
-    if (before === undefined || before.failures < limits.destinationFailures) return true
+    if (before === undefined || before.failures < destinationFailures) return true
     const nowMs = this.#clock.monotonicMs()
     // How the probe ends is known long before it is surely over.
-    if (nowMs < before.probeAtMs)
-      return { inMs: before.isProbed ? limits.addressProbeMs : before.probeAtMs - nowMs }
-    this.#put(address, { ...before, isProbed: true, probeAtMs: nowMs + limits.probeOverMs })
+    if (nowMs < before.probeAtMs) return { inMs: before.isProbed ? addressProbeMs : before.probeAtMs - nowMs }
+    this.#put(address, { ...before, isProbed: true, probeAtMs: nowMs + probeOverMs })
     return true
   }
 
@@ -67,15 +72,14 @@ export class AddressStanding {
     // Attempts that fail together are one failure.
     if (before !== undefined && before.failedAtMs > startedMs) return
     const failures = (before?.failures ?? 0) + 1
-    const doublings = Math.max(0, failures - limits.destinationFailures)
-    const waitMs = Math.min(limits.addressProbeMs * 2 ** Math.min(doublings, 20), limits.addressProbeMaxMs)
+    const doublings = Math.max(0, failures - destinationFailures)
+    const waitMs = Math.min(addressProbeMs * 2 ** Math.min(doublings, 20), addressProbeMaxMs)
     this.#put(address, { failures, isProbed: false, probeAtMs: nowMs + waitMs, failedAtMs: nowMs })
   }
 
   #put(address: string, failing: Failing): void {
     this.#failing.delete(address)
     this.#failing.set(address, failing)
-    if (this.#failing.size > limits.destinationsKnown)
-      this.#failing.delete(this.#failing.keys().next().value!)
+    if (this.#failing.size > destinationsKnown) this.#failing.delete(this.#failing.keys().next().value!)
   }
 }

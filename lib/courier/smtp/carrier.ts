@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import type { ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { HostTls } from '../encryption/host-tls.ts'
 import { toAscii } from '../mx.ts'
@@ -6,7 +5,7 @@ import type { TlsFault, TlsResult } from '../tls-result.ts'
 import { isTlsFault, laneOf, openSession, type SessionOptions } from './connect.ts'
 import { type Ending, endingOf, refused } from './ending.ts'
 import { findObjection, type NoticeParameters } from './extensions.ts'
-import { SessionPool } from './pool.ts'
+import { SessionPool, smtpIdleMs } from './pool.ts'
 import { type Answer, type Raw, SmtpSession, type Watch } from './session.ts'
 
 /** What of a message a transaction asks. */
@@ -38,7 +37,7 @@ export interface Carrier {
 
 export function createCarrier(
   sessionOptions: SessionOptions,
-  { rules, idleMs = limits.smtpIdleMs }: { rules: readonly ReplyRule[]; idleMs?: number | undefined },
+  { rules, idleMs = smtpIdleMs }: { rules: readonly ReplyRule[]; idleMs?: number | undefined },
 ): Carrier {
   const pool = new SessionPool(idleMs)
   const busy = new Set<SmtpSession>()

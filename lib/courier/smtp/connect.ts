@@ -2,13 +2,12 @@ import { connect, isIP, isIPv6, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { certificateFault, demandKey, tlsFault } from '../encryption/demand.ts'
 import type { HostTls } from '../encryption/host-tls.ts'
 import type { TlsFault } from '../tls-result.ts'
 import { hasRoute } from './own-route.ts'
-import { boundReplies, outOfStep } from './remote-reply.ts'
+import { boundReplies, outOfStep, smtpReplyBytes } from './remote-reply.ts'
 import type { Smarthost, SourceAddress } from './routes.ts'
 import {
   type Answer,
@@ -131,7 +130,7 @@ async function begin(
     connectionTimeout: timeouts.greetingMs + timeouts.commandMs,
     socketTimeout: timeouts.commandMs,
     socketCloseTimeout: 0,
-    maxResponseSize: limits.smtpReplyBytes,
+    maxResponseSize: smtpReplyBytes,
   })
   const hearing = boundReplies(connection)
   hearing.onReply = () => watch.heard()

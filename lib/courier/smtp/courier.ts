@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { type JoinedAbort, joinAborts } from '../../base/joined-abort.ts'
-import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { literalAddress } from '../../mail/address/address.ts'
 import { loadReplyRules, type ReplyRule } from '../../mail/report/reply-rules.ts'
@@ -30,9 +29,16 @@ import type { SessionOptions } from './connect.ts'
 import { type Ending, moreTelling, noResolver, passedOver, refused, unheard } from './ending.ts'
 import type { NoticeParameters } from './extensions.ts'
 import { findRoute, type Route, type SourceAddress } from './routes.ts'
-import { abortError, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
+import { abortError, type Raw, type SmtpTimeouts, smtpClientTimeouts, type Watch } from './session.ts'
 import { carryToSmarthost, hasAnswered } from './smarthost.ts'
 import { TlsMemory } from './tls-memory.ts'
+
+/** Servers that answer 4xx before an attempt ends. */
+export const mxDeferrals = 5
+/** How long an attempt waits for a connection to an address that has its share of them. */
+const addressWaitMs = 1_000
+/** How often it is looked whether other mail waits for a server that stays silent. */
+const silenceLookMs = 250
 
 /** One message to one recipient. */
 export interface SmtpDelivery {
@@ -127,7 +133,7 @@ export interface SmtpCourier {
 /** Carries mail straight to the MX hosts of a domain (RFC 5321 §5.1). */
 export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const { dns, clock, log, hostname, guard, port, sourceAddress, useIpv6 = false, random } = options
-  const timeouts: SmtpTimeouts = { ...limits.smtpClientTimeouts, ...options.timeouts }
+  const timeouts: SmtpTimeouts = { ...smtpClientTimeouts, ...options.timeouts }
   const { secureDns, stsPolicies, ca, routes = [] } = options
   const memory = new TlsMemory(clock, ca)
   const sessionOptions: SessionOptions = { clock, memory, hostname, port, timeouts, sourceAddress }
@@ -139,7 +145,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     'addresses' in there && there.addresses.some(address => ownAddresses.has(address))
   const carrier = createCarrier(sessionOptions, { rules, idleMs: options.idleMs })
   const standing = new AddressStanding(clock)
-  const addresses = new AddressSlots(limits.addressWaitMs)
+  const addresses = new AddressSlots(addressWaitMs)
   const stopping = new AbortController()
 
   async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Result> {
@@ -299,7 +305,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
         if (ending.isDeferral) deferrals++
-        if (deferrals >= limits.mxDeferrals) return best
+        if (deferrals >= mxDeferrals) return best
       }
     }
     return best ?? unheard('4.4.7', abortError(signal).message)
@@ -361,7 +367,7 @@ class Silence {
 
   #wait(ms: number, inMs = ms): void {
     this.#timer = setTimeout(() => {
-      if (!this.#progress.isWaitedFor()) return this.#wait(ms, limits.silenceLookMs)
+      if (!this.#progress.isWaitedFor()) return this.#wait(ms, silenceLookMs)
       this.isTooLong = true
       this.#ended.abort(new Error(`no answer within ${ms / 1000} s, and other mail waited`))
     }, inMs)

@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
 import { type Named, withoutMessageWords } from '../../mail/report/repeated-words.ts'
@@ -7,6 +6,11 @@ import { type Outcome, resolverSilent, type Stage } from '../outcome.ts'
 import { judge } from './judgement.ts'
 import { type RemoteReply, readReply } from './remote-reply.ts'
 import type { Answer } from './session.ts'
+
+/** How soon an address that does not answer is tried again; the time doubles. */
+export const addressProbeMs = 30_000
+/** How soon mail is tried again that could not be tried because our own DNS resolver did not answer. */
+export const resolverAgainMs = 25_000
 
 /** How the attempt ended at one host. */
 export interface Ending {
@@ -123,13 +127,13 @@ export function passedOver(address: string, triedAgainInMs: number): Ending {
 /** This machine has no way to it, which says nothing of the other side. */
 function unreachable(text: string): Ending {
   const { outcome } = unheard('4.4.1', text)
-  return { outcome: { ...outcome, triedAgainInMs: limits.addressProbeMs }, isFinal: false }
+  return { outcome: { ...outcome, triedAgainInMs: addressProbeMs }, isFinal: false }
 }
 
 /** Our own resolver does not answer, which says nothing of the domain. */
 export function noResolver(): Ending {
   const { outcome } = unheard('4.4.3', resolverSilent)
-  return { outcome: { ...outcome, triedAgainInMs: limits.resolverAgainMs }, isFinal: true }
+  return { outcome: { ...outcome, triedAgainInMs: resolverAgainMs }, isFinal: true }
 }
 
 /** Nothing was heard from the host, or nothing that is proof: that is about it, or the way to it, whatever our words for it are. */

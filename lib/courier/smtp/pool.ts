@@ -1,5 +1,13 @@
-import { limits } from '../../base/limits.ts'
 import type { SmtpSession } from './session.ts'
+
+/** Connections kept for the next message: how long, how many in all and to one address; messages of each. */
+export const smtpIdleMs = 5_000
+export const smtpIdleSessions = 100
+export const smtpIdleSessionsPerAddress = 20
+/** Connections that wait for the answer to RSET or QUIT, in all and to one address; those above it are ended without a word. */
+export const smtpPartingSessions = 100
+export const smtpPartingSessionsPerAddress = 20
+export const smtpMessagesPerSession = 100
 
 /** Sessions that wait, for a few seconds, for the next message to the same address. Bounded in every direction. */
 export class SessionPool {
@@ -9,7 +17,7 @@ export class SessionPool {
   readonly #idleMs: number
   #isClosed = false
 
-  constructor(idleMs: number = limits.smtpIdleMs) {
+  constructor(idleMs: number = smtpIdleMs) {
     this.#idleMs = idleMs
   }
 
@@ -37,8 +45,8 @@ export class SessionPool {
     }
     let same = 0
     for (const other of this.#idle.keys()) if (other.address === session.address) same++
-    const isFull = this.#idle.size >= limits.smtpIdleSessions || same >= limits.smtpIdleSessionsPerAddress
-    if (this.#isClosed || isFull || session.messages >= limits.smtpMessagesPerSession) {
+    const isFull = this.#idle.size >= smtpIdleSessions || same >= smtpIdleSessionsPerAddress
+    if (this.#isClosed || isFull || session.messages >= smtpMessagesPerSession) {
       void this.#quit(session)
       return
     }
@@ -83,7 +91,7 @@ export class SessionPool {
   async #part<T>(session: SmtpSession, sayIt: () => Promise<T>): Promise<T | undefined> {
     let same = 0
     for (const other of this.#parting) if (other.address === session.address) same++
-    if (this.#parting.size >= limits.smtpPartingSessions || same >= limits.smtpPartingSessionsPerAddress) {
+    if (this.#parting.size >= smtpPartingSessions || same >= smtpPartingSessionsPerAddress) {
       session.close()
       return undefined
     }

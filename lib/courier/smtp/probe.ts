@@ -1,10 +1,10 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { certificateFault } from '../encryption/demand.ts'
 import type { TlsFault } from '../tls-result.ts'
 import { readExtensions } from './extensions.ts'
+import { smtpReplyBytes } from './remote-reply.ts'
 
 /** The certificate that a door shows. */
 export interface ShownCertificate {
@@ -101,7 +101,7 @@ function readReply(socket: Socket): Promise<string> {
   let heard = ''
   const take = (chunk: Buffer) => {
     heard += chunk.toString('latin1')
-    if (heard.length > limits.smtpReplyBytes) return reject(new Error('its reply has no end'))
+    if (heard.length > smtpReplyBytes) return reject(new Error('its reply has no end'))
     if (/^\d{3}(?: .*)?\r?\n/m.test(heard)) resolve(heard)
   }
   const close = () => reject(new Error('it closed the connection'))

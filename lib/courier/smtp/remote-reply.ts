@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+
+/** One reply of a peer with all its lines, in bytes; a longer one is not read on. */
+export const smtpReplyBytes = 16 * 1024
 
 /** A peer's reply as read from the wire (RFC 5321 §4.2, RFC 2034). */
 export interface RemoteReply {
@@ -55,7 +57,7 @@ interface Talk {
 export const outOfStep = 'EOUTOFSTEP'
 
 /**
- * Bounds what a peer says from one command to the next (`limits.smtpReplyBytes`), however it is cut into lines: of Nodemailer's
+ * Bounds what a peer says from one command to the next (`smtpReplyBytes`), however it is cut into lines: of Nodemailer's
  * bound empty lines are no part, and it keeps each and takes them one by one. They answer nothing, and do not come to it.
  *
  * Nodemailer keeps what was said too early and takes it for the reply to its next command, so that a peer that says 250 four
@@ -97,7 +99,7 @@ export function boundReplies(connection: SMTPConnection): Hearing {
   }
   talk._onData = chunk => {
     bytes += chunk.length
-    if (bytes > limits.smtpReplyBytes) return talk._onResponseTooLarge()
+    if (bytes > smtpReplyBytes) return talk._onResponseTooLarge()
     const text = chunk.toString('latin1').replaceAll(/\n\s+/g, '\n')
     const said = head === '' ? text.trimStart() : text
     if (said === '') return
@@ -121,7 +123,7 @@ export function boundReplies(connection: SMTPConnection): Hearing {
     }
     // The answer of a transaction counts, whatever stands behind it: how TCP cuts the two apart is nobody's word.
     const answer = isInStep || isForMail ? said.slice(0, Math.max(0, length)) : ''
-    if (hearing.text.length < limits.smtpReplyBytes) hearing.text += answer
+    if (hearing.text.length < smtpReplyBytes) hearing.text += answer
     if (answer !== '') take.call(connection, Buffer.from(answer, 'latin1'))
     if (!isInStep) refuse()
   }

@@ -1,18 +1,36 @@
 import { Readable, type Writable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-import type { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import type { Stage } from '../outcome.ts'
 import { addToNextCommand, type NoticeParameters, noticeParameters, readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'
 import { goOnAt354Alone, type Hearing } from './remote-reply.ts'
 
+/**
+ * What we wait for a peer, with the times of RFC 5321 §4.5.3.2, but for the greeting: a host that takes longer is tried again.
+ * After `reset` (RSET between two messages) and `quit` the connection is ended, whatever comes meanwhile. `total` bounds one
+ * attempt over all hosts. While other mail waits, a first attempt waits for `firstGreeting` until it is greeted, and
+ * otherwise any attempt for `silent` for each reply.
+ */
+export const smtpClientTimeouts = {
+  connectMs: 60_000,
+  greetingMs: 60_000,
+  commandMs: 300_000,
+  dataBlockMs: 180_000,
+  finalReplyMs: 600_000,
+  resetMs: 5_000,
+  quitMs: 2_000,
+  totalMs: 1_800_000,
+  firstGreetingMs: 2_000,
+  silentMs: 10_000,
+} as const
+
 /** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */
 export type Raw = Buffer | (() => Readable)
 
 /** How long a peer may take for each step, in milliseconds (RFC 5321 §4.5.3.2). */
-export type SmtpTimeouts = { readonly [step in keyof typeof limits.smtpClientTimeouts]: number }
+export type SmtpTimeouts = { readonly [step in keyof typeof smtpClientTimeouts]: number }
 
 /** Who watches an attempt. */
 export interface Watch {

@@ -1,7 +1,14 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
+import { destinationsKnown } from '../../base/recent.ts'
 import type { TlsFault } from '../tls-result.ts'
+
+/** Where STARTTLS failed: how long it is not tried again unless a policy demands it. */
+export const tlsBrokenMs = 3_600_000
+/** TLS sessions that can be taken up again: how many, how long, bytes of one. */
+export const tlsSessions = 1_000
+export const tlsSessionMs = 3_600_000
+export const tlsSessionBytes = 16 * 1024
 
 /**
  * What was seen of TLS with hosts at addresses, bounded and for a while: where STARTTLS is broken, and sessions of TLS that can be
@@ -43,8 +50,8 @@ export class TlsMemory {
   }
 
   noteBroken(host: string, address: string, fault: TlsFault): void {
-    const untilMs = this.#clock.monotonicMs() + limits.tlsBrokenMs
-    put(this.#broken, `${host} ${address}`, { fault, untilMs }, limits.destinationsKnown)
+    const untilMs = this.#clock.monotonicMs() + tlsBrokenMs
+    put(this.#broken, `${host} ${address}`, { fault, untilMs }, destinationsKnown)
   }
 
   /** @param key of demand, host and address: what was proven in it is taken up, too */
@@ -54,9 +61,9 @@ export class TlsMemory {
   }
 
   keep(key: string, session: Buffer): void {
-    if (session.length > limits.tlsSessionBytes) return
-    const untilMs = this.#clock.monotonicMs() + limits.tlsSessionMs
-    put(this.#sessions, key, { session, untilMs }, limits.tlsSessions)
+    if (session.length > tlsSessionBytes) return
+    const untilMs = this.#clock.monotonicMs() + tlsSessionMs
+    put(this.#sessions, key, { session, untilMs }, tlsSessions)
   }
 }
 

@@ -1,7 +1,14 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher, errors } from 'undici'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+
+/** How long a webhook connection waits for the next call: unless the server says, and at the most. */
+const webhookIdleMs = 4_000
+const webhookIdleMaxMs = 30_000
+/** Of a webhook's answer: bytes that are kept for the log, that are read at all, and of its header section. */
+export const webhookAnswerBytes = 1024
+export const webhookReadBytes = 16 * 1024
+const webhookHeaderBytes = 16 * 1024
 
 /** What the other side said. */
 export interface WebhookAnswer {
@@ -57,9 +64,9 @@ export class WebhookConnection {
       // The caller's signal bounds the whole call.
       headersTimeout: 0,
       bodyTimeout: 0,
-      maxHeaderSize: limits.webhookHeaderBytes,
-      keepAliveTimeout: limits.webhookIdleMs,
-      keepAliveMaxTimeout: limits.webhookIdleMaxMs,
+      maxHeaderSize: webhookHeaderBytes,
+      keepAliveTimeout: webhookIdleMs,
+      keepAliveMaxTimeout: webhookIdleMaxMs,
     })
     this.#client.on('disconnect', () => this.destroy())
     this.#client.on('connectionError', () => this.destroy())
@@ -117,10 +124,10 @@ export class WebhookConnection {
           retryAfter = Array.isArray(said) ? said[0] : said
         },
         onResponseData: (_, chunk) => {
-          const room = limits.webhookAnswerBytes - readBytes
+          const room = webhookAnswerBytes - readBytes
           if (room > 0) kept.push(chunk.subarray(0, room))
           readBytes += chunk.length
-          if (readBytes <= limits.webhookReadBytes) return
+          if (readBytes <= webhookReadBytes) return
           settle('')
           this.destroy()
         },
@@ -141,7 +148,7 @@ export class WebhookConnection {
 function describe(error: Error): string {
   const code = 'code' in error ? String(error.code) : ''
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return `the answer's header is larger than ${limits.webhookHeaderBytes} bytes`
+    return `the answer's header is larger than ${webhookHeaderBytes} bytes`
   if (code.startsWith('HPE_') || error.name === 'HTTPParserError')
     return oneLine(`the answer is not HTTP: ${error.message}`)
   if (code === 'UND_ERR_SOCKET') return 'the connection was closed before an answer'

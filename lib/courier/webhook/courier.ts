@@ -2,13 +2,20 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { type JoinedAbort, joinAborts } from '../../base/joined-abort.ts'
-import { limits } from '../../base/limits.ts'
 import { packageVersion } from '../../base/package-root.ts'
 import { readRetryAfter } from '../../base/retry-after.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { openTarget } from '../guarded-connect.ts'
-import { type Open, WebhookPool } from './pool.ts'
+import { type Open, WebhookPool, webhookConnections, webhookConnectionsPerOrigin } from './pool.ts'
 import { readWebhookUrl, type WebhookTarget } from './url.ts'
+
+/** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */
+const webhookTimeoutMs = 15_000
+const webhookConnectMs = 5_000
+/** The age at which a webhook connection is closed. */
+const webhookConnectionMs = 300_000
+/** The longest Retry-After of a webhook that is heeded. */
+export const webhookRetryAfterMs = 3_600_000
 
 /** One call, to be made once. */
 export interface WebhookRequest {
@@ -69,15 +76,15 @@ type Ending = Omit<WebhookOutcome, 'durationMs'>
  */
 export function createWebhookCourier(options: WebhookCourierOptions): WebhookCourier {
   const { dns, clock, guard, allowHttp } = options
-  const { timeoutMs = limits.webhookTimeoutMs, connectMs = limits.webhookConnectMs } = options
+  const { timeoutMs = webhookTimeoutMs, connectMs = webhookConnectMs } = options
   const fixedHeaders = ['user-agent', `mailboxd/${packageVersion()}`, 'content-type', 'application/json']
   let secureContext: SecureContext | undefined
   const pool = new WebhookPool({
-    maxConnections: options.maxConnections ?? limits.webhookConnections,
-    maxConnectionsPerOrigin: options.maxConnectionsPerOrigin ?? limits.webhookConnectionsPerOrigin,
+    maxConnections: options.maxConnections ?? webhookConnections,
+    maxConnectionsPerOrigin: options.maxConnectionsPerOrigin ?? webhookConnectionsPerOrigin,
     mayReuse: connection =>
       connection.isOpen &&
-      clock.monotonicMs() - connection.openedMs < limits.webhookConnectionMs &&
+      clock.monotonicMs() - connection.openedMs < webhookConnectionMs &&
       guard.refusal(connection.address, connection.port) === undefined,
   })
   const running = new Set<JoinedAbort>()
@@ -167,8 +174,6 @@ function judge(answer: { status: number; retryAfter?: string; text: string }, no
     ? `the receiver answered ${status}: redirects are not followed, set the URL that it leads to`
     : `the receiver answered ${status}`
   const retryAfterMs =
-    answer.retryAfter === undefined
-      ? undefined
-      : readRetryAfter(answer.retryAfter, now, limits.webhookRetryAfterMs)
+    answer.retryAfter === undefined ? undefined : readRetryAfter(answer.retryAfter, now, webhookRetryAfterMs)
   return { result: 'failed', ...said, error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
 }

@@ -1,7 +1,10 @@
 import { FairSlots, type Leave } from '../../base/fair-slots.ts'
-import { limits } from '../../base/limits.ts'
 import type { NotOpened } from '../guarded-connect.ts'
 import type { WebhookConnection } from './connection.ts'
+
+/** Webhook connections: in all, and to one origin. */
+export const webhookConnections = 1000
+export const webhookConnectionsPerOrigin = 20
 
 /** The connections to one origin. */
 interface Line {
@@ -38,8 +41,8 @@ export class WebhookPool {
 
   constructor(options: Partial<PoolOptions> & Pick<PoolOptions, 'mayReuse'>) {
     this.#options = {
-      maxConnections: limits.webhookConnections,
-      maxConnectionsPerOrigin: limits.webhookConnectionsPerOrigin,
+      maxConnections: webhookConnections,
+      maxConnectionsPerOrigin: webhookConnectionsPerOrigin,
       ...options,
     }
     const { maxConnections, maxConnectionsPerOrigin } = this.#options

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net'
-import { limits } from '../../base/limits.ts'
+import { webhookUrlLength } from '../../base/lengths.ts'
 import type { AddressGuard } from '../address-guard.ts'
 
 export interface WebhookUrlRules {
@@ -39,8 +39,8 @@ export function readWebhookUrl(
   text: string,
   { allowHttp, guard }: WebhookUrlRules,
 ): WebhookTarget | { readonly fault: string } {
-  if (text.length > limits.webhookUrlLength)
-    return fault(`is longer than ${limits.webhookUrlLength} characters: use a shorter one`)
+  if (text.length > webhookUrlLength)
+    return fault(`is longer than ${webhookUrlLength} characters: use a shorter one`)
   // The URL parser would drop or rewrite these without a word.
   if (/[\s\\\x00-\x1f\x7f]/.test(text))
     return fault('has a space, a control character or a backslash: write them percent-encoded')

@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream'
 import type { DNSResolver } from 'mailauth'
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
-import { limits } from '../../base/limits.ts'
 import { domainOf } from '../address/address.ts'
 import type { Author } from '../header/author.ts'
 import type { Mailbox } from '../header/mailbox.ts'
@@ -22,8 +21,14 @@ import {
   resultOf,
 } from './results.ts'
 
+/**
+ * What SPF, the DKIM signatures, ARC and DMARC of one message may take, each for itself: a stranger's slow DNS must not
+ * use up the time of the From domain's. What is not known by then is a temperror.
+ */
+const authenticationMs = 15_000
+
 export interface AuthenticationInput {
-  /** Its header within limits.headerBytes and limits.headerLines (findHeaderFault). */
+  /** Its header within headerBytes and headerLines (findHeaderFault). */
   readonly raw: Buffer | Readable
   /** Who wrote it, as it will be shown: From is not read a second time here. */
   readonly author: Author
@@ -65,7 +70,7 @@ export interface AuthenticatedMessage {
 
 export interface Authenticator {
   /**
-   * Checks one message. What can't be found out in limits.authenticationMs is a temperror. DNS is remembered for all messages, but
+   * Checks one message. What can't be found out in authenticationMs is a temperror. DNS is remembered for all messages, but
    * none fails or stays unproven by what it said before: then it is asked anew, once.
    * @throws what reading the raw throws
    */
@@ -232,10 +237,10 @@ async function checkSignatures(
   }
 }
 
-/** Gives undefined for what fails, or is not there after limits.authenticationMs. */
+/** Gives undefined for what fails, or is not there after authenticationMs. */
 async function within<T>(work: Promise<T>): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => resolve(undefined), limits.authenticationMs)
+  const timer = setTimeout(() => resolve(undefined), authenticationMs)
   try {
     return await Promise.race([work, late])
   } catch {

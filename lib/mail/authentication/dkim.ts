@@ -1,10 +1,12 @@
-import { limits } from '../../base/limits.ts'
 import { rawFieldName } from '../compose/canonical.ts'
 import type { BodyHash, BodyPart } from '../signature/body-hash.ts'
 import { findKey, type Lookup } from '../signature/key.ts'
 import { readSignature, type Signature, type UnreadableSignature } from '../signature/signature.ts'
 import { verifySignature } from '../signature/verify.ts'
 import type { AuthenticationResult } from './results.ts'
+
+/** DKIM signatures of one message that are checked. */
+export const dkimSignatures = 10
 
 /** A DKIM signature that was checked. */
 export interface DkimResult {
@@ -19,7 +21,7 @@ export interface DkimResult {
 export function readDkimSignatures(fields: readonly string[]): (Signature | UnreadableSignature)[] {
   return fields
     .filter(field => rawFieldName(field) === 'dkim-signature')
-    .slice(0, limits.dkimSignatures)
+    .slice(0, dkimSignatures)
     .map(field => readSignature(field, 'dkim-signature'))
 }
 

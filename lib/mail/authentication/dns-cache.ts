@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { type Dns, tooLongCode } from '../../base/dns.ts'
-import { limits } from '../../base/limits.ts'
+import { type Dns, dnsTimeoutMs, tooLongCode } from '../../base/dns.ts'
 import { type Answer, createAnswerMemory } from './dns-memory.ts'
 
 /**
@@ -10,7 +9,7 @@ import { type Answer, createAnswerMemory } from './dns-memory.ts'
 export type RememberedLookup = (name: string, type: string, isFresh?: boolean) => Promise<unknown[]>
 
 /**
- * DNS with a memory of its own. A query that takes longer than limits.dnsTimeoutMs is ETIMEOUT; who asks what is being
+ * DNS with a memory of its own. A query that takes longer than dnsTimeoutMs is ETIMEOUT; who asks what is being
  * asked already waits for that answer. Node tells no TTL, so answers are kept for fixed and short times; failures that
  * may be over at the next try are not kept, but that an answer is too long is.
  */
@@ -26,7 +25,7 @@ export function createDnsCache({
 
   async function ask(name: string, type: string, isFresh: boolean): Promise<Answer> {
     try {
-      return { records: await within(limits.dnsTimeoutMs, dns.resolve(name, type, isFresh), name) }
+      return { records: await within(dnsTimeoutMs, dns.resolve(name, type, isFresh), name) }
     } catch (error) {
       const code = codeOf(error)
       if (code === 'ENOTFOUND' || code === 'ENODATA' || code === tooLongCode) return { none: code }

@@ -1,12 +1,22 @@
 import type { Clock } from '../../base/clock.ts'
 import { answerBytes } from '../../base/dns.ts'
-import { limits } from '../../base/limits.ts'
+
+/**
+ * Answers of DNS that are kept for the next message, of the main thread and of each thread of sessions: their bytes, where each counts
+ * so many more than its text, and how long: those that say something, and those that say none.
+ */
+export const dnsKeptBytes = 4 * 1024 * 1024
+export const dnsEntryBytes = 512
+export const dnsPositiveMs = 60_000
+export const dnsNegativeMs = 30_000
+/** Mail is refused by what DNS says now; for so long by what it said to the last one that was. */
+export const dnsFreshMs = 1_000
 
 /** The records, or the code of the error that says why there are none. */
 export type Answer = { readonly records: readonly unknown[] } | { readonly none: string }
 
 export interface AnswerMemory {
-  /** @param isFresh whether it must have been asked for as one, and limits.dnsFreshMs ago at the most */
+  /** @param isFresh whether it must have been asked for as one, and dnsFreshMs ago at the most */
   find(key: string, isFresh: boolean): Answer | undefined
   /** @param isFresh whether nobody on the way to it remembered it */
   keep(key: string, answer: Answer, isFresh: boolean): void
@@ -15,7 +25,7 @@ export interface AnswerMemory {
 }
 
 /**
- * Answers of DNS for as long as they are believed, up to limits.dnsKeptBytes: strangers choose how many names are asked for and how
+ * Answers of DNS for as long as they are believed, up to dnsKeptBytes: strangers choose how many names are asked for and how
  * long the answers are. The oldest make room, and what is over goes without being asked for.
  */
 export function createAnswerMemory(clock: Clock): AnswerMemory {
@@ -47,18 +57,18 @@ export function createAnswerMemory(clock: Clock): AnswerMemory {
     },
     keep(key, answer, isFresh) {
       const isNone = 'none' in answer
-      const bytes = limits.dnsEntryBytes + key.length + (isNone ? 0 : answerBytes(answer.records))
+      const bytes = dnsEntryBytes + key.length + (isNone ? 0 : answerBytes(answer.records))
       const nowMs = clock.monotonicMs()
       drop(key)
       kept.set(key, {
         answer,
         bytes,
-        untilMs: nowMs + (isNone ? limits.dnsNegativeMs : limits.dnsPositiveMs),
-        freshUntilMs: isFresh ? nowMs + limits.dnsFreshMs : 0,
+        untilMs: nowMs + (isNone ? dnsNegativeMs : dnsPositiveMs),
+        freshUntilMs: isFresh ? nowMs + dnsFreshMs : 0,
       })
       total += bytes
       for (const oldest of kept.keys()) {
-        if (total <= limits.dnsKeptBytes) break
+        if (total <= dnsKeptBytes) break
         drop(oldest)
       }
       if (!isWatched) dropLater(new WeakRef(memory))
@@ -78,6 +88,6 @@ export function createAnswerMemory(clock: Clock): AnswerMemory {
 function dropLater(memory: WeakRef<AnswerMemory>): void {
   const timer = setTimeout(() => {
     if (memory.deref()?.dropOld()) dropLater(memory)
-  }, limits.dnsNegativeMs)
+  }, dnsNegativeMs)
   timer.unref()
 }

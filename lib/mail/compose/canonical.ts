@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { limits } from '../../base/limits.ts'
+import { sliceBytes } from '../../base/turns.ts'
 
 /** How a signature sees a header or a body (RFC 6376 §3.4). */
 export type Canonicalisation = 'simple' | 'relaxed'
@@ -65,9 +65,9 @@ export async function relaxedBodyHash(body: Buffer): Promise<string> {
   const hash = createHash('sha256')
   const relaxed = createCanonicalBody('relaxed')
   let previous = 0
-  for (let at = 0; at < body.length; at += limits.sliceBytes) {
+  for (let at = 0; at < body.length; at += sliceBytes) {
     if (at > 0) await setImmediate()
-    const slice = body.subarray(at, at + limits.sliceBytes)
+    const slice = body.subarray(at, at + sliceBytes)
     previous = requireWholeLineEnds(slice, previous)
     hash.update(relaxed.next(slice))
   }

@@ -3,13 +3,20 @@ import { domainToUnicode } from 'node:url'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 import { inSlices } from '../../base/chunks.ts'
-import { limits } from '../../base/limits.ts'
 import { parseAddress } from '../address/address.ts'
 import type { Mailbox } from '../header/mailbox.ts'
+import { referencesMax } from '../header/message-id.ts'
 import { headerAddress, messageIds, singleLine } from '../header/text.ts'
 import { attachmentFilename, attachmentType, type OutgoingAttachment } from './attachment.ts'
 import { formatMessageId } from './message-id.ts'
 import { bytesOfTexts } from './tree-bytes.ts'
+
+/** What goes out and is made of no more bytes than these is a letter, which is made without a thread while few are sent. */
+export const renderedHereBytes = 16 * 1024
+/** Characters of the References field of a message that we make; of a longer one the middle is left out. */
+const referencesLength = 16 * 1024
+/** Bytes of an attachment that are encoded at a stretch. */
+export const composeSliceBytes = 256 * 1024
 
 /** What a message is made of. Addresses are addr-specs, what is none is left out; nothing here needs to be clean of control characters. */
 export interface MessageParts {
@@ -67,8 +74,7 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
   // What holds 8-bit data is 8bit, and so is what holds that (RFC 2045 §6.4).
   if (parts.attachments.some(isEightBitMessage)) root.setHeader('Content-Transfer-Encoding', '8bit')
   const isLetter =
-    parts.attachments.length === 0 &&
-    parts.text.length + (parts.html?.length ?? 0) <= limits.renderedHereBytes
+    parts.attachments.length === 0 && parts.text.length + (parts.html?.length ?? 0) <= renderedHereBytes
   const composed = isLetter ? bytesOfTexts(root) : await root.build()
   return { raw: Buffer.concat([Buffer.from(addressed), composed]), rfcMessageId }
 }
@@ -111,7 +117,7 @@ function chain(references: readonly string[]): string[] {
   let length = first.length
   for (const id of rest.reverse()) {
     length += id.length
-    if (last.length + 1 === limits.references || length > limits.referencesLength) break
+    if (last.length + 1 === referencesMax || length > referencesLength) break
     last.push(id)
   }
   return [first, ...last.reverse()]
@@ -146,7 +152,7 @@ function attachmentPart(attachment: OutgoingAttachment): MailComposerAttachment 
     contentType,
     contentDisposition: 'attachment',
     contentTransferEncoding: asIs ? (isEightBitMessage(attachment) ? '8bit' : '7bit') : 'base64',
-    content: asIs ? attachment.content : inSlices(attachment.content, limits.composeSliceBytes),
+    content: asIs ? attachment.content : inSlices(attachment.content, composeSliceBytes),
   }
 }
 

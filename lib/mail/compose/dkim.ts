@@ -1,6 +1,5 @@
 import { createPrivateKey, generateKeyPair, hash, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { limits } from '../../base/limits.ts'
 import {
   type Canonicalisation,
   canonicalField,
@@ -8,6 +7,9 @@ import {
   rawFields,
   relaxedBodyHash,
 } from './canonical.ts'
+
+/** Signing keys (one a domain) that are kept parsed. */
+const dkimKeysParsed = 1000
 
 /**
  * Fields signed as often as they stand in the message and once more (RFC 6376 §8.15), so that a second one put in
@@ -205,7 +207,7 @@ function privateKey(pem: string): KeyObject {
   const key = createPrivateKey(pem)
   if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ed25519')
     throw new Error('the DKIM key is neither an RSA nor an Ed25519 key')
-  if (keys.size >= limits.dkimKeysParsed) keys.delete(keys.keys().next().value!)
+  if (keys.size >= dkimKeysParsed) keys.delete(keys.keys().next().value!)
   keys.set(pem, key)
   return key
 }

@@ -1,10 +1,10 @@
 import { escapeHtml } from '../../base/escape-html.ts'
-import { limits } from '../../base/limits.ts'
+import { displayNameLength, sendRecipients } from '../../base/lengths.ts'
 import type { Mailbox } from '../header/mailbox.ts'
 import { singleLine } from '../header/text.ts'
 import { isForwardSubject } from '../quote/subject.ts'
 import { htmlFragment } from '../text/html-fragment.ts'
-import { type Body, escapedText, insertAtEnd, omission, shortened, textOf } from './quote.ts'
+import { type Body, escapedText, insertAtEnd, omission, quoteLength, shortened, textOf } from './quote.ts'
 
 /** The message that is passed on. */
 export interface ForwardedMessage {
@@ -33,7 +33,7 @@ export function withForwarded(own: Body, original: ForwardedMessage): Body {
 
 function htmlOf(own: Body, original: ForwardedMessage): string {
   const { html, cut } =
-    original.html === null ? escapedText(original) : htmlFragment(original.html, limits.quoteLength)
+    original.html === null ? escapedText(original) : htmlFragment(original.html, quoteLength)
   const summary = [heading, ...summaryOf(original)].map(line => `${escapeHtml(line)}<br>`).join('')
   const forwarded = `<div><br>${summary}<br>${html}${cut ? `<div>${omission}</div>` : ''}</div>`
   return insertAtEnd(own.html ?? escapedText(own).html, forwarded)
@@ -53,8 +53,8 @@ function summaryOf({ from, to, cc, date, subject }: ForwardedMessage): string[] 
 }
 
 function people(list: readonly Mailbox[]): string {
-  const shown = list.slice(0, limits.sendRecipients).map(({ address, name }) => {
-    const line = singleLine(name).slice(0, limits.displayNameLength)
+  const shown = list.slice(0, sendRecipients).map(({ address, name }) => {
+    const line = singleLine(name).slice(0, displayNameLength)
     return line === '' ? singleLine(address) : `${line} <${singleLine(address)}>`
   })
   return (shown.length < list.length ? [...shown, omission] : shown).join(', ')

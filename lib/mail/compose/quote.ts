@@ -1,8 +1,10 @@
 import { escapeHtml } from '../../base/escape-html.ts'
-import { limits } from '../../base/limits.ts'
 import { singleLine } from '../header/text.ts'
 import { htmlToText } from '../text/html.ts'
 import { htmlFragment } from '../text/html-fragment.ts'
+
+/** Characters of the previous message that a quote takes along; the rest is left out and said so. */
+export const quoteLength = 100_000
 
 /** The message that is replied to; with no text of its own its HTML is read as text. */
 export interface QuotedMessage {
@@ -42,7 +44,7 @@ export function quoteText(previous: QuotedMessage): string {
 /** The same as HTML that can stand inside other HTML; of a message with HTML, what it shows and nothing that acts. */
 export function quoteHtml(previous: QuotedMessage): string {
   const { html, cut } =
-    previous.html === null ? escapedText(previous) : htmlFragment(previous.html, limits.quoteLength)
+    previous.html === null ? escapedText(previous) : htmlFragment(previous.html, quoteLength)
   const more = cut ? `<div>${omission}</div>` : ''
   return `<div><br>${escapeHtml(attribution(previous))}<br><blockquote type="cite" style="${quoteStyle}">${html}${more}</blockquote></div>`
 }
@@ -60,8 +62,8 @@ export function textOf({ text, html }: Pick<QuotedMessage, 'text' | 'html'>): st
 
 /** The beginning of a text that is longer than is quoted. */
 export function shortened(text: string): { text: string; cut: boolean } {
-  if (text.length <= limits.quoteLength) return { text, cut: false }
-  return { text: text.slice(0, limits.quoteLength).toWellFormed(), cut: true }
+  if (text.length <= quoteLength) return { text, cut: false }
+  return { text: text.slice(0, quoteLength).toWellFormed(), cut: true }
 }
 
 function attribution({ date, from }: QuotedMessage): string {

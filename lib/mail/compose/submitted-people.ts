@@ -1,9 +1,13 @@
-import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { type AddressList, readAddressList } from '../header/address-list.ts'
 import { fieldValues, type Header, type HeaderField } from '../header/header.ts'
 import { mailboxes } from '../header/mailbox.ts'
 import { hasAtSign, lookalikes } from './lookalikes.ts'
+
+/** Addresses of Reply-To in a submitted message. */
+const replyToAddresses = 10
+/** Addresses in the header of a submitted message; the sender rules are asked about each. */
+const namedAddresses = 200
 
 /** Whom the header of a submitted message names, each once, as `normaliseAddress` gives them. */
 export interface SubmittedPeople {
@@ -68,12 +72,12 @@ export function readSubmittedPeople(
   for (const { value } of header.fields.filter(isOffering)) {
     for (const address of lookalikes(value)) named.add(address)
   }
-  if (answersTo.size > limits.replyToAddresses) {
-    const refusal = `Reply-To and the like have at most ${limits.replyToAddresses} addresses; leave some out`
+  if (answersTo.size > replyToAddresses) {
+    const refusal = `Reply-To and the like have at most ${replyToAddresses} addresses; leave some out`
     return { enhanced: '5.6.0', refusal }
   }
-  if (named.size > limits.namedAddresses) {
-    const refusal = `The header names more than ${limits.namedAddresses} addresses; send to fewer at a time`
+  if (named.size > namedAddresses) {
+    const refusal = `The header names more than ${namedAddresses} addresses; send to fewer at a time`
     return { enhanced: '5.6.0', refusal }
   }
   return { answersTo: [...answersTo], named: [...named] }

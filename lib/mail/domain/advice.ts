@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import type { Lookup } from '../signature/key.ts'
 import { adviseCaa } from './caa-advice.ts'
 import { findMx } from './check.ts'
@@ -11,6 +10,9 @@ import type { DomainNames } from './records.ts'
 import type { Sources } from './sources.ts'
 import { adviseSpf } from './spf-advice.ts'
 import { adviseTransport, type FetchPolicy } from './transport-advice.ts'
+
+/** Hosts that a warning names. */
+export const competingHostsNamed = 20
 
 interface Asked {
   readonly lookup: Lookup
@@ -52,7 +54,7 @@ async function adviseMx({ domain, hostname }: DomainNames, lookup: Lookup): Prom
     messageOf: (hosts: string) => string,
   ) => {
     const hosts = otherHosts(hostname, mx, isMeant)
-    const shown = bounded(hosts.slice(0, limits.competingHosts)).join(', ')
+    const shown = bounded(hosts.slice(0, competingHostsNamed)).join(', ')
     return hosts.length === 0 ? [] : [finding(level, 'competing_mx', domain, messageOf(shown))]
   }
   const remedy = `if people read mail there, use a subdomain such as agents.${domain} here instead; if not, remove these MX records, or give them a higher priority number than that of ${hostname}`

@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
-import { limits } from '../../base/limits.ts'
 import { bounceDomain } from '../address/bounce-domain.ts'
 import { createDnsCache } from '../authentication/dns-cache.ts'
 import { evaluateSpf, hasDmarcPolicy } from '../authentication/policy.ts'
@@ -20,6 +19,9 @@ import {
 import { readStsId } from './mta-sts.ts'
 import { type DomainNames, keyName } from './records.ts'
 import { findAddresses, type Sources } from './sources.ts'
+
+/** One check of a domain's DNS records; what isn't known by then is left as it was. Less than `stopMs`. */
+export const domainCheckMs = 8_000
 
 /** What stands where the record of a further key is to stand. */
 export interface KeyFinding {
@@ -47,7 +49,7 @@ export async function checkDomain(
     dns,
     clock,
     sources,
-    timeoutMs = limits.domainCheckMs,
+    timeoutMs = domainCheckMs,
   }: { dns: Dns; clock: Clock; sources: Sources; timeoutMs?: number | undefined },
 ): Promise<DomainFindings> {
   // A memory for this check alone: who asks for a check has just changed something.

@@ -1,6 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { limits } from '../../base/limits.ts'
-import type { Lookup } from '../signature/key.ts'
+import { dkimKeyBitsMin, dkimRecordLength, type Lookup } from '../signature/key.ts'
 import { findTexts } from './find.ts'
 import { type Finding, finding } from './finding.ts'
 import { readTags } from './judgement.ts'
@@ -27,14 +26,14 @@ export async function adviseDkim(names: DomainNames, lookup: Lookup): Promise<Fi
   }
   const bits = bitsOf(key)
   if (bits === undefined) return said('dkim_broken', 'what stands in p= is no key: publish ours')
-  if (bits < limits.dkimKeyBitsMin)
+  if (bits < dkimKeyBitsMin)
     return said('dkim_weak', `a key of ${bits} bits is not believed (RFC 8301): publish ours`)
   return []
 }
 
 /** Of an RSA key; a stranger's record is as long as he likes, a key that is believed is not. */
 function bitsOf(key: string): number | undefined {
-  if (key.length > limits.dkimRecordLength) return undefined
+  if (key.length > dkimRecordLength) return undefined
   try {
     const { asymmetricKeyDetails } = createPublicKey({
       key: Buffer.from(key, 'base64'),

@@ -1,5 +1,5 @@
-import { limits } from '../../base/limits.ts'
-import type { Lookup } from '../signature/key.ts'
+import { recordsFound } from '../../base/lengths.ts'
+import { dkimRecordLength, type Lookup } from '../signature/key.ts'
 import { bounded, findTexts, orWhenUnanswered } from './find.ts'
 import { type Finding, finding, unanswered } from './finding.ts'
 import { readTags, strictestDmarc } from './judgement.ts'
@@ -20,12 +20,12 @@ export async function adviseDmarc(domain: string, lookup: Lookup): Promise<Findi
   }
   const tags = readTags(policies[0] ?? '')
   const targets = `${tags.get('rua') ?? ''},${tags.get('ruf') ?? ''}`
-    .slice(0, limits.dkimRecordLength)
+    .slice(0, dkimRecordLength)
     .split(',')
     .map(uri => /^\s*mailto:[^@\s]+@([a-z0-9.-]+)/i.exec(uri)?.[1]?.toLowerCase().replace(/\.$/, ''))
     .filter(host => host !== undefined)
     .filter(host => host !== domain && !host.endsWith(`.${domain}`) && !domain.endsWith(`.${host}`))
-  const asked = [...new Set(targets)].slice(0, limits.recordsFound)
+  const asked = [...new Set(targets)].slice(0, recordsFound)
   return (await Promise.all(asked.map(host => judge(domain, host, lookup)))).flat()
 }
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import { limits } from '../../base/limits.ts'
 import { type Finding, finding } from './finding.ts'
+
+/** How long before a DNSSEC signature ends it is told. */
+const dnssecSoonMs = 2 * 86_400_000
 
 /** What the zone above says of a key of this one (RFC 4034 §5). */
 export interface DelegationSigner {
@@ -63,7 +65,7 @@ export function adviseDnssec(zone: string, { signers, keys, signatures }: ZoneSi
     return [finding('error', 'dnssec_expired', zone, message)]
   }
   const end = Math.min(...signatures.map(one => one.expiration))
-  if (end - nowSeconds > limits.dnssecSoonMs / 1000) return []
+  if (end - nowSeconds > dnssecSoonMs / 1000) return []
   const message = `a DNSSEC signature ends on ${dayOf(end)}: see that the zone is signed again in time`
   return [finding('warning', 'dnssec_ends_soon', zone, message)]
 }

@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts'
+import { recordFoundLength, recordsFound } from '../../base/lengths.ts'
 import type { Lookup } from '../signature/key.ts'
 
 /** The records, or an empty list when there are none; throws when DNS does not say. */
@@ -20,8 +20,8 @@ export async function findTexts(lookup: Lookup, name: string): Promise<string[]>
 /** Whoever runs the name server chooses these texts: few of them, and the start of each. */
 export function bounded(texts: readonly string[]): string[] {
   return texts
-    .slice(0, limits.recordsFound)
-    .map(text => text.replace(/[^\x20-\x7e]/g, '?').slice(0, limits.recordFoundLength))
+    .slice(0, recordsFound)
+    .map(text => text.replace(/[^\x20-\x7e]/g, '?').slice(0, recordFoundLength))
 }
 
 /** What was found, or `instead` when DNS does not say. @throws what else goes wrong */

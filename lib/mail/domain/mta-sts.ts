@@ -1,4 +1,7 @@
-import { limits } from '../../base/limits.ts'
+/** Bytes of an MTA-STS policy (RFC 8461). */
+export const stsPolicyBytes = 64 * 1024
+/** Names in an MTA-STS policy. */
+export const stsPolicyMx = 100
 
 /** What a domain asks of those who send to it (RFC 8461 §3.2). */
 export interface StsPolicy {
@@ -35,7 +38,7 @@ export function readStsPolicy(text: string): StsPolicy | undefined {
     }
     const name = line.slice(0, at).trim()
     fields.set(name, [...(fields.get(name) ?? []), line.slice(at + 1).trim()])
-    if ((fields.get(name)?.length ?? 0) > limits.stsPolicyMx) return undefined
+    if ((fields.get(name)?.length ?? 0) > stsPolicyMx) return undefined
   }
   const mode = fields.get('mode')?.[0]
   const age = fields.get('max_age')?.[0] ?? ''

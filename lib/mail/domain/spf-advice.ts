@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts'
+import { recordsFound } from '../../base/lengths.ts'
 import { bounceDomain } from '../address/bounce-domain.ts'
 import { evaluateSpf } from '../authentication/policy.ts'
 import type { Lookup } from '../signature/key.ts'
@@ -67,7 +67,7 @@ async function oneOf(
 ): Promise<string | null> {
   if (is !== 'other') return ourSpf(name, helo)
   if (addresses.length === 0) return null
-  for (const record of records.slice(0, limits.recordsFound)) {
+  for (const record of records.slice(0, recordsFound)) {
     if (allowsAll(record)) continue
     const alone: Lookup = async (asked, type) =>
       asked === name && type === 'TXT' ? [[record]] : lookup(asked, type)

@@ -1,4 +1,5 @@
-import { limits } from '../../base/limits.ts'
+/** Message-IDs of In-Reply-To and References that are followed to find a thread. */
+export const referencesMax = 100
 
 /** A field's line has 998 characters at most (RFC 5322 §2.1.1). */
 const longest = 996
@@ -29,5 +30,5 @@ export function cutChain(ids: readonly string[], length: number): string[] {
 
 /** The chain of References, of which no more is kept than is followed. */
 export function readReferences(value: string): string[] {
-  return cutChain(readMessageIds(value), limits.references)
+  return cutChain(readMessageIds(value), referencesMax)
 }

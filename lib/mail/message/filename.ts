@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits.ts'
+import { filenameLength } from '../../base/lengths.ts'
 import { singleLine } from '../header/text.ts'
 
 /** What files of these types usually end in. */
@@ -72,7 +72,7 @@ export function typeOfFilename(name: string | undefined): string {
 
 /** Cut in the stem, so that it still says of what type it is. */
 function shortened(name: string): string {
-  if (name.length <= limits.filenameLength) return name
+  if (name.length <= filenameLength) return name
   const extension = /\.[^.]{1,20}$/.exec(name)?.[0] ?? ''
-  return `${name.slice(0, limits.filenameLength - extension.length)}${extension}`.toWellFormed()
+  return `${name.slice(0, filenameLength - extension.length)}${extension}`.toWellFormed()
 }

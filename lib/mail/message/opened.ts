@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { singleLine } from '../header/text.ts'
 import { type PackedFile, readTnef, type Tnef } from '../tnef/tnef.ts'
 import { type AttachmentDescription, describeAttachment } from './attachment.ts'
@@ -6,6 +5,7 @@ import { receivedFilename, typeOfFilename } from './filename.ts'
 import { isMediaType } from './media-type.ts'
 import type { Part } from './part.ts'
 import { decodeTransfer } from './transfer-encoding.ts'
+import { mimeParts } from './uuencoded-files.ts'
 
 /** An attachment with its bytes; its charset as its part says it, empty for none said. */
 export interface OpenedAttachment extends AttachmentDescription {
@@ -34,7 +34,7 @@ export function openPart(
   before: number,
 ): { readonly attachments: readonly OpenedAttachment[]; readonly tnef: Tnef | undefined } {
   const content = contentOf(part)
-  const tnef = mayBeTnef(part) ? readTnef(content, limits.mimeParts - before) : undefined
+  const tnef = mayBeTnef(part) ? readTnef(content, mimeParts - before) : undefined
   const files = (tnef?.files ?? []).map((file, at) => openFile(file, before + at + 1))
   if (tnef?.isWhole && files.length > 0) return { attachments: files, tnef }
   const itself = describeAttachment(part, before + files.length + 1)

@@ -1,11 +1,13 @@
-import { limits } from '../../base/limits.ts'
-import { type Header, lastField, readHeader } from '../header/header.ts'
+import { type Header, headerBytes, headerLines, lastField, readHeader } from '../header/header.ts'
 import { lineAt } from '../header/line.ts'
 import { findDelimiter } from './delimiter.ts'
-import { type OpenPart, type Part, partOf } from './part.ts'
+import { type OpenPart, type Part, partHeaderBytes, partOf } from './part.ts'
 import { mayBeSigned, signedContent } from './signed.ts'
 import { decodeTransfer } from './transfer-encoding.ts'
-import { partUuencodedFiles } from './uuencoded-files.ts'
+import { mimeParts, partUuencodedFiles } from './uuencoded-files.ts'
+
+/** How deep MIME parts may be inside one another. */
+const mimeDepth = 30
 
 /** The parts of a message, and what of it was not read, in words for the log. */
 export interface PartTree {
@@ -42,7 +44,7 @@ const signedDepth = 3
 export function readWholeTree(raw: Buffer, header: Header): PartTree {
   const { root, problems: own } = readTreeOf(raw, header)
   const problems = new Set(own)
-  let room: number = limits.mimeParts
+  let room: number = mimeParts
   const visit = (part: OpenPart, depth: number) => {
     if (part.children.length > 0) for (const child of part.children) visit(child, depth)
     else if (mayBeSigned(part) && depth < signedDepth && --room >= 0) {
@@ -61,7 +63,7 @@ export function readWholeTree(raw: Buffer, header: Header): PartTree {
 function openSigned(part: OpenPart): Tree | undefined {
   const content = signedContent(decodeTransfer(part.raw.subarray(part.start, part.end), part.encoding))
   if (!content) return undefined
-  const header = readHeader(content, { bytes: limits.partHeaderBytes, lines: limits.headerLines })
+  const header = readHeader(content, { bytes: partHeaderBytes, lines: headerLines })
   if (lastField(header, 'content-type') === undefined) return undefined
   const itself = { ...part, parent: part, children: [] }
   part.contentType = 'multipart/mixed'
@@ -93,10 +95,10 @@ function readTree(raw: Buffer, root: OpenPart): Tree {
   let current: OpenPart | undefined = root
   const enter = (part: OpenPart) => {
     if (!isMultipart(part) || part.boundary === '') return
-    if (open.length < limits.mimeDepth) {
+    if (open.length < mimeDepth) {
       open.push(part)
     } else {
-      problems.add(`parts more than ${limits.mimeDepth} deep in one another`)
+      problems.add(`parts more than ${mimeDepth} deep in one another`)
       part.contentType = 'application/octet-stream'
     }
   }
@@ -116,8 +118,8 @@ function readTree(raw: Buffer, root: OpenPart): Tree {
       end(open.pop()!)
       continue
     }
-    if (++parts > limits.mimeParts) {
-      problems.add(`more than ${limits.mimeParts} parts`)
+    if (++parts > mimeParts) {
+      problems.add(`more than ${mimeParts} parts`)
       break
     }
     current = readPart(raw, at, open, problems)
@@ -129,11 +131,11 @@ function readTree(raw: Buffer, root: OpenPart): Tree {
 
 /** Reads the header of the part that begins at `start`; the first delimiter ends it, whatever it lacks. */
 function readPart(raw: Buffer, start: number, open: readonly OpenPart[], problems: Set<string>): OpenPart {
-  const windowEnd = Math.min(raw.length, start + limits.partHeaderBytes + 2)
+  const windowEnd = Math.min(raw.length, start + partHeaderBytes + 2)
   const limit = findDelimiter(raw, start, open, windowEnd)?.end ?? windowEnd
   const header = readHeader(raw.subarray(start, Math.max(start, limit)), {
-    bytes: limits.partHeaderBytes,
-    lines: limits.headerLines,
+    bytes: partHeaderBytes,
+    lines: headerLines,
   })
   const parent = open.at(-1)!
   let bodyStart = start + header.bodyOffset
@@ -165,6 +167,6 @@ function afterEmptyLine(raw: Buffer, from: number, open: readonly OpenPart[]): n
 
 /** The first line near the beginning that looks like a delimiter: two dashes, and a header behind it. */
 function guessBoundary(raw: Buffer, { start, end }: Part): string | undefined {
-  const head = raw.toString('latin1', start, Math.min(end, start + limits.headerBytes))
+  const head = raw.toString('latin1', start, Math.min(end, start + headerBytes))
   return /(?:^|\n)--([^\s-][^\r\n]{0,198})\r?\n(?=[!-9;-~]{1,80}:|\r?\n)/.exec(head)?.[1]?.trimEnd()
 }

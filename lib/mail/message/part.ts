@@ -1,8 +1,10 @@
-import { limits } from '../../base/limits.ts'
 import { decodeWords } from '../header/encoded-word.ts'
 import { type Header, type HeaderField, lastField } from '../header/header.ts'
 import { readParameters } from '../header/parameters.ts'
 import { isMediaType } from './media-type.ts'
+
+/** Bytes of the header of a MIME part. */
+export const partHeaderBytes = 16 * 1024
 
 /** A part of a message (RFC 2045 §2.4), or the message itself: what its header says, and where its body stands in the raw. */
 export interface Part {
@@ -78,7 +80,7 @@ const typeFields = 8
 function typeFieldOf(header: Header, raw: Buffer, start: number): HeaderField | undefined {
   const fields = header.fields.filter(({ lowerName }) => lowerName === 'content-type').slice(-typeFields)
   if (fields.length < 2) return fields[0]
-  const head = raw.subarray(start, start + limits.partHeaderBytes)
+  const head = raw.subarray(start, start + partHeaderBytes)
   const fitting = fields.findLast(({ value, isUtf8 }) => {
     const { boundary = '' } = readParameters(value).parameters
     const line = `--${boundaryOf(boundary, isUtf8)}`

@@ -1,4 +1,3 @@
-import { limits } from '../../base/limits.ts'
 import { decodeText, isSaid, markupCharset } from '../header/charset.ts'
 import type { CharsetGuess } from '../header/charset-guess.ts'
 import { type MessageFields, readFields } from '../header/fields.ts'
@@ -6,7 +5,7 @@ import { lastField, readHeader } from '../header/header.ts'
 import { isReportType, type ReportPart, reportPart } from '../report/part.ts'
 import { type BodyPart, bodyText } from '../text/body-text.ts'
 import { unflow } from '../text/flowed.ts'
-import type { Tnef } from '../tnef/tnef.ts'
+import { type Tnef, textPartsBytes } from '../tnef/tnef.ts'
 import { type AttachmentDescription, describeAttachment, isAttachment } from './attachment.ts'
 import { mayBeTnef, type OpenedAttachment, openPart } from './opened.ts'
 import type { Part } from './part.ts'
@@ -14,6 +13,9 @@ import { hasSkippedLine, readPartTree, readWholeTree } from './part-tree.ts'
 import { mayBeSigned } from './signed.ts'
 import { type Conversation, readThreadIndex } from './thread-index.ts'
 import { decodedLength, decodeTransfer, isBase64Text } from './transfer-encoding.ts'
+
+/** Parts of a report (a bounce, a complaint) that are read. */
+export const reportParts = 10
 
 /** What a message says of itself, safe to store and to show: one line where it is one, no NUL, nothing unbounded. */
 export interface ParsedMessage extends MessageFields {
@@ -25,7 +27,7 @@ export interface ParsedMessage extends MessageFields {
   readonly text: string
   readonly html: string
   readonly attachments: readonly ParsedAttachment[]
-  /** What a report says to programs (lib/mail/report reads it), limits.reportParts of them. */
+  /** What a report says to programs (lib/mail/report reads it), reportParts of them. */
   readonly reportParts: readonly ReportPart[]
   /** What could not be read, or is not all there, in words for the log. */
   readonly problems: readonly string[]
@@ -62,7 +64,7 @@ export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
     text,
     html,
     attachments: reading.attachments,
-    reportParts: [...reading.shownReports, ...reading.reports].slice(0, limits.reportParts),
+    reportParts: [...reading.shownReports, ...reading.reports].slice(0, reportParts),
     problems: [
       ...(header.fault === undefined ? [] : [`the header has ${header.fault}`]),
       ...(hasSkippedLine(header) ? ['a line in the header is no field'] : []),
@@ -116,7 +118,7 @@ function createReading(guess: CharsetGuess | undefined) {
   const attachments: ParsedAttachment[] = []
   const shownReports: ReportPart[] = []
   const reports: ReportPart[] = []
-  let room: number = limits.textPartsBytes
+  let room: number = textPartsBytes
   let isCut = false
   let wasGuessed = false
   let packed: Tnef | undefined
@@ -140,7 +142,7 @@ function createReading(guess: CharsetGuess | undefined) {
     packed ??= opened.tnef
     for (const { content, charset, ...described } of opened.attachments) {
       attachments.push({ ...described, sizeBytes: content.length })
-      if (isReportType(described.contentType) && reports.length < limits.reportParts) {
+      if (isReportType(described.contentType) && reports.length < reportParts) {
         reports.push(reportPart(described.contentType, content))
       }
     }
@@ -207,7 +209,7 @@ function attachmentsOf(root: Part): Part[] {
   return found
 }
 
-/** Parts that hold no others; their depth is bounded by limits.mimeDepth. */
+/** Parts that hold no others; their depth is bounded by mimeDepth. */
 function leavesOf(part: Part): Part[] {
   return part.children.length === 0 ? [part] : part.children.flatMap(leavesOf)
 }

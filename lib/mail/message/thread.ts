@@ -1,5 +1,4 @@
-import { limits } from '../../base/limits.ts'
-import { cutChain } from '../header/message-id.ts'
+import { cutChain, referencesMax } from '../header/message-id.ts'
 import { isReplySubject } from '../quote/subject.ts'
 
 /** The longest chain of References that we send. */
@@ -16,7 +15,7 @@ export function parentCandidates(message: {
 }): string[] {
   const ids = new Set([...message.inReplyTo, ...message.references.toReversed()])
   const spelled = new Set([...ids].flatMap(id => [id, plainForm(id)]))
-  return [...spelled].slice(0, limits.references)
+  return [...spelled].slice(0, referencesMax)
 }
 
 /** In lower case, without the quotes that a local part does not need. */

@@ -1,5 +1,7 @@
-import { limits } from '../../base/limits.ts'
 import type { OpenPart } from './part.ts'
+
+/** MIME parts of one message that are read. */
+export const mimeParts = 1000
 
 const opening = /^begin [0-7]{3,4} (\S[^\r\n]{0,254})\r?\n/
 const start = Buffer.from('begin ')
@@ -15,10 +17,10 @@ interface Found {
 
 /**
  * Makes of each text with uuencoded files in it a multipart of its texts and the files. Each line is looked at once, and no
- * more than `limits.mimeParts` parts are made.
+ * more than `mimeParts` parts are made.
  */
 export function partUuencodedFiles(raw: Buffer, root: OpenPart): void {
-  const room = { left: limits.mimeParts as number }
+  const room = { left: mimeParts as number }
   const visit = (part: OpenPart) => {
     if (part.children.length > 0) part.children.forEach(visit)
     else if (mayHold(part)) split(raw, part, room)

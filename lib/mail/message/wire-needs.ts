@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import { limits } from '../../base/limits.ts'
+import { headerBytes } from '../header/header.ts'
 
 /** What the bytes of a message ask of every server that they pass. */
 export interface WireNeeds {
@@ -10,7 +10,7 @@ export interface WireNeeds {
 }
 
 /**
- * Reads off the bytes what they need, chunk by chunk. Of a header section longer than `limits.headerBytes` the rest counts
+ * Reads off the bytes what they need, chunk by chunk. Of a header section longer than `headerBytes` the rest counts
  * as body.
  */
 export async function wireNeedsOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<WireNeeds> {
@@ -21,7 +21,7 @@ export async function wireNeedsOf(chunks: AsyncIterable<Buffer> | Iterable<Buffe
     is8Bit ||= !isAscii(chunk)
     if (isInHeader) {
       header = Buffer.concat([header, chunk])
-      isInHeader = header.indexOf('\r\n\r\n') < 0 && header.length < limits.headerBytes
+      isInHeader = header.indexOf('\r\n\r\n') < 0 && header.length < headerBytes
     }
     if (is8Bit && !isInHeader) break
   }

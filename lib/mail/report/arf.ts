@@ -1,8 +1,8 @@
-import { limits } from '../../base/limits.ts'
 import { fieldValues, type Header, lastField, readHeader } from '../header/header.ts'
 import { singleLine } from '../header/text.ts'
 import type { FeedbackReport } from './feedback.ts'
-import { partsOf, type ReportPart } from './part.ts'
+import { partsOf, type ReportPart, reportRecipients } from './part.ts'
+import { reportTextLength } from './said-reply.ts'
 import { readSnsComplaint } from './sns.ts'
 
 /** Types by which a recipient says that the message was not wanted (RFC 5965 §7.3, RFC 6650 §5 for opt-out). */
@@ -57,13 +57,11 @@ function authFailureOf(fields: Header): string | undefined {
     fieldValues(fields, name).slice(0, 1),
   )
   if (lastField(fields, 'auth-failure') === undefined) return undefined
-  return singleLine(says.join(' ')).slice(0, limits.reportTextLength)
+  return singleLine(says.join(' ')).slice(0, reportTextLength)
 }
 
 function pathsOf(header: Header): string[] {
-  const named = header.fields
-    .flatMap(({ value }) => value.match(ownPath) ?? [])
-    .slice(0, limits.reportRecipients)
+  const named = header.fields.flatMap(({ value }) => value.match(ownPath) ?? []).slice(0, reportRecipients)
   return [...fieldValues(header, 'return-path').map(bare), ...named]
 }
 

@@ -1,11 +1,14 @@
-import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { fieldValues, type Header, lastField } from '../header/header.ts'
 import { singleLine } from '../header/text.ts'
 import { type Notice, noticeIn } from './notice.ts'
+import { reportPartBytes, reportRecipients } from './part.ts'
 import type { ReturnedRecipient } from './recipient.ts'
 import { whatWasSaid } from './said.ts'
-import { findReply } from './said-reply.ts'
+import { findReply, reportTextLength } from './said-reply.ts'
+
+/** Recipients of a report for which words of its text are looked for. */
+export const reportSpokenOf = 10
 
 /** A message that may be a bounce in plain words. */
 export interface BounceText {
@@ -58,7 +61,7 @@ export function readBounceText(
   if (isAnswer(message)) return []
   const subject = answers.test(message.subject) ? '' : message.subject.slice(0, 500)
   const isSystem = message.isBounce || daemon.test(fromOf(message.header))
-  const text = message.text.slice(0, limits.reportPartBytes)
+  const text = message.text.slice(0, reportPartBytes)
   const isSubject = subjects.test(withoutAddresses(subject))
   if ((isSystem || isSubject) && /^Final-Recipient:/im.test(text)) return readStatus(withoutCopy(text))
   const notice = noticeIn(text)
@@ -72,7 +75,7 @@ export function readBounceText(
     const namesOurs = recipients.some(one => notice.lower.includes(one))
     if (!namesOurs || findReply(notice.text) === undefined) return []
   }
-  const isShort = notice.text.length < limits.reportTextLength
+  const isShort = notice.text.length < reportTextLength
   const failed = fieldValues(message.header, 'x-failed-recipients').join(',').split(',')
   const named = addresses(failed.map(one => one.trim()))
   const known = recipients.filter(one => named.includes(one) || notice.lower.includes(one))
@@ -81,7 +84,7 @@ export function readBounceText(
   const flat = singleLine(notice.text)
   const saysSo = givesUp.test(flat)
   const isFinal = isFromSystem && (named.length > 0 || saysSo || subjectGivesUp.test(subject))
-  return about.slice(0, limits.reportSpokenOf).flatMap(address => {
+  return about.slice(0, reportSpokenOf).flatMap(address => {
     const { reply, text: said, replyClass } = whatWasSaid(notice, address, othersThan(address, notice, named))
     const isPermanent = reply?.code === undefined ? reply?.enhanced?.startsWith('5.') : reply.code >= 500
     const isOfThem = replyClass === 'recipient' || replyClass === 'full'
@@ -142,6 +145,6 @@ function othersThan(address: string | undefined, notice: Notice, named: readonly
 }
 
 function addresses(texts: readonly string[]): string[] {
-  const found = texts.slice(0, limits.reportRecipients).map(normaliseAddress)
+  const found = texts.slice(0, reportRecipients).map(normaliseAddress)
   return [...new Set(found.filter(address => address !== undefined))]
 }

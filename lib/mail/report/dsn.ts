@@ -1,10 +1,9 @@
-import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { type Header, lastField, readHeader } from '../header/header.ts'
 import { readParameters } from '../header/parameters.ts'
-import { type BounceText, readBounceText } from './bounce-text.ts'
+import { type BounceText, readBounceText, reportSpokenOf } from './bounce-text.ts'
 import { type Notice, noticeIn } from './notice.ts'
-import { partsOf, type ReportPart } from './part.ts'
+import { partsOf, type ReportPart, reportPartBytes, reportRecipients } from './part.ts'
 import type { Action, ReturnedRecipient } from './recipient.ts'
 import { whatWasSaid } from './said.ts'
 import { enhancedOf, findReply, wordsOf } from './said-reply.ts'
@@ -24,25 +23,25 @@ export function readDsn(message: Returned, recipients: readonly string[] = []): 
   const copies = partsOf(reportParts, 'message/rfc822', 'message/global', 'text/rfc822-headers')
   const found: ReturnedRecipient[] = []
   for (const part of parts.length > 0 ? parts : copies) {
-    if (found.length >= limits.reportRecipients) break
+    if (found.length >= reportRecipients) break
     const status = parts.length > 0 ? part.content : statusInside(part.content)
-    found.push(...readStatus(status, limits.reportRecipients - found.length))
+    found.push(...readStatus(status, reportRecipients - found.length))
   }
   if (found.length === 0) found.push(...readSnsBounce(message.text))
   if (found.length === 0) {
     const hasCopy = copies.length > 0
-    return readBounceText(message, recipients, hasCopy, text => readStatus(text, limits.reportRecipients))
+    return readBounceText(message, recipients, hasCopy, text => readStatus(text, reportRecipients))
   }
   const notice = noticeIn(wordsAboveFields(message.text))
   const isOurs = ({ finalRecipient = '', originalRecipient = '' }: ReturnedRecipient) =>
     recipients.includes(finalRecipient) || recipients.includes(originalRecipient)
-  const spokenOf = new Set([...found.filter(isOurs), ...found].slice(0, limits.reportSpokenOf))
+  const spokenOf = new Set([...found.filter(isOurs), ...found].slice(0, reportSpokenOf))
   return found.map(one => (spokenOf.has(one) ? withWords(one, notice, recipients) : one))
 }
 
 /** Of a notification that was passed on whole, as message/rfc822, the part with its fields: not the copy behind it, in which anybody may write fields. */
 function statusInside(content: string): string {
-  const head = content.slice(0, limits.reportPartBytes)
+  const head = content.slice(0, reportPartBytes)
   const type = contentTypeOf(head)
   if (!/\bdelivery-status\b/i.test(type)) return ''
   const { boundary } = readParameters(type).parameters
@@ -58,7 +57,7 @@ function contentTypeOf(text: string): string {
 
 /** The parser shows the fields below the notice. */
 function wordsAboveFields(text: string): string {
-  const head = text.slice(0, limits.reportPartBytes)
+  const head = text.slice(0, reportPartBytes)
   return head.slice(0, /^(?:reporting-mta|(?:final|original)-recipient|action):/im.exec(head)?.index)
 }
 
@@ -84,7 +83,7 @@ function withWords(
 /** Of the groups of fields, of which the first is about the message (RFC 3464 §2.1), `count` recipients at the most. */
 function readStatus(content: string, count: number): ReturnedRecipient[] {
   const groups = content
-    .slice(0, limits.reportPartBytes)
+    .slice(0, reportPartBytes)
     .split(/\r?\n[ \t]*\r?\n/)
     .flatMap(splitGroup)
   const host = mtaOf(groups.map(group => lastField(group, 'reporting-mta')).find(Boolean))

@@ -1,7 +1,10 @@
-import { limits } from '../../base/limits.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
 import { normaliseAddress } from '../address/address.ts'
+import { reportPartBytes, reportRecipients } from './part.ts'
 import type { SaidReply } from './said-reply.ts'
+
+/** Paragraphs of the text of a report. */
+export const reportParagraphs = 100
 
 /** What a notice says of one recipient. */
 export interface Said {
@@ -14,7 +17,7 @@ export interface Said {
 export interface Notice {
   readonly text: string
   readonly lower: string
-  /** What stands between empty lines, limits.reportParagraphs of them. */
+  /** What stands between empty lines, reportParagraphs of them. */
   readonly paragraphs: readonly { readonly start: number; readonly text: string }[]
   /** The addresses that stand at the beginning of a line, as those do that a notice is about. */
   readonly listed: readonly string[]
@@ -34,7 +37,7 @@ const copyItself =
   /^(?:content-type:[ \t]*(?:message\/rfc822|text\/rfc822-headers)|(?:received|return-path|dkim-signature):)/im
 
 export function noticeIn(whole: string): Notice {
-  const head = whole.slice(0, limits.reportPartBytes)
+  const head = whole.slice(0, reportPartBytes)
   const words = copyBegins.exec(head)?.index
   const fields = copyItself.exec(head)?.index
   const text = head.slice(0, Math.min(words ?? head.length, fields ?? head.length))
@@ -61,7 +64,7 @@ function paragraphsOf(text: string): Notice['paragraphs'] {
   for (const line of text.matchAll(/[^\n]+/g)) {
     // The line before was empty when a line feed stands before the one that ended it.
     if (line[0].trim() === '' || text.charAt(line.index - 2) === '\n') close()
-    if (paragraphs.length >= limits.reportParagraphs) return paragraphs
+    if (paragraphs.length >= reportParagraphs) return paragraphs
     if (line[0].trim() === '') continue
     if (start < 0) start = line.index
     end = line.index + line[0].length
@@ -99,7 +102,7 @@ const helpers = /^(?:postmaster|mailer-daemon|abuse|help\w*|support|hostmaster|a
 function listedIn(lower: string): string[] {
   const found = new Set<string>()
   for (const [, written] of lower.matchAll(atLineBegin)) {
-    if (found.size >= limits.reportRecipients) break
+    if (found.size >= reportRecipients) break
     const address = normaliseAddress(written!.replace(/\.$/, ''))
     if (address !== undefined && !helpers.test(address)) found.add(address)
   }

@@ -1,5 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { limits } from '../../base/limits.ts'
+
+/** Bytes of a part of a report. */
+export const reportPartBytes = 64 * 1024
+/** Recipients of a report. */
+export const reportRecipients = 100
 
 /** A part of a report (RFC 6522) that programs read: what happened, and what comes back of the message. */
 export interface ReportPart {
@@ -26,7 +30,7 @@ export function isReportType(contentType: string): boolean {
 
 /** A part of a report, of which the beginning is kept. */
 export function reportPart(contentType: string, bytes: Buffer): ReportPart {
-  const start = bytes.subarray(0, limits.reportPartBytes)
+  const start = bytes.subarray(0, reportPartBytes)
   return {
     contentType: contentType.toLowerCase(),
     content: start.toString(isUtf8(start) ? 'utf8' : 'latin1'),

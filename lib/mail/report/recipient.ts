@@ -7,7 +7,7 @@ export interface ReturnedRecipient {
   /** The three digits and the enhanced code (RFC 3463) that say best why, where any are said. */
   readonly code: number | undefined
   readonly enhanced: string | undefined
-  /** What the other side said: one line, at most limits.reportTextLength. */
+  /** What the other side said: one line, at most reportTextLength. */
   readonly text: string
   /** The host that said it, or the one that tells of it. */
   readonly host: string | undefined

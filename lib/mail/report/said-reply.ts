@@ -1,5 +1,7 @@
-import { limits } from '../../base/limits.ts'
 import { singleLine } from '../header/text.ts'
+
+/** Characters that are kept of what a server said of a recipient. */
+export const reportTextLength = 1000
 
 /** An SMTP reply that is quoted in a text. */
 export interface SaidReply {
@@ -42,12 +44,12 @@ export function enhancedOf(said: string | undefined, status: string | undefined)
   return codes.find(code => /^[45]\.7\./.test(code)) ?? codes.find(code => !code.endsWith('.0.0')) ?? codes[0]
 }
 
-/** What was said without the codes before it, on one line of at most limits.reportTextLength; codes alone stay. */
+/** What was said without the codes before it, on one line of at most reportTextLength; codes alone stay. */
 export function wordsOf(said: string): string {
-  const line = singleLine(said.slice(0, 8 * limits.reportTextLength))
+  const line = singleLine(said.slice(0, 8 * reportTextLength))
   const words = line.replace(
     /^[#(:;>*' -]*(?:[45][0-5]\d(?:[: )-]+|$)){0,2}[#(]*(?:[245]\.\d{1,3}\.\d{1,3}(?:[ :)-]+|$))?/,
     '',
   )
-  return (words === '' ? line : words).slice(0, limits.reportTextLength).toWellFormed()
+  return (words === '' ? line : words).slice(0, reportTextLength).toWellFormed()
 }

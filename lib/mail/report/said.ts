@@ -1,7 +1,9 @@
-import { limits } from '../../base/limits.ts'
 import type { Notice, Said } from './notice.ts'
 import { classOf } from './reply-rules.ts'
 import { findReply, type SaidReply, wordsOf } from './said-reply.ts'
+
+/** Characters of a line before an address. */
+const reportLineLength = 1000
 
 /** How often an address is looked for, and how many paragraphs below it are looked through. */
 const places = 8
@@ -78,7 +80,7 @@ function nextOf({ named, lower }: Notice, others: ReadonlySet<string>): (from: n
 
 /** Of a line without an end, so much as can be one. */
 function lineStart(text: string, place: number): number {
-  return Math.max(text.lastIndexOf('\n', place) + 1, place - limits.reportLineLength)
+  return Math.max(text.lastIndexOf('\n', place) + 1, place - reportLineLength)
 }
 
 /** The line that an address stands in, which is all that a reply there says; to the end where it ends with the address. */
@@ -111,7 +113,7 @@ function wordsAround(
   const above = paragraphs.slice(Math.max(0, index - 1), Math.max(0, index))
   const own = paragraphs[index]
   const line = text.lastIndexOf('\n', at[0]!) + 1
-  const begin = own === undefined ? line : Math.max(own.start, line - limits.reportLineLength)
+  const begin = own === undefined ? line : Math.max(own.start, line - reportLineLength)
   return [
     ...beside,
     ...(isOfOthers < 0 ? below : below.slice(0, isOfOthers)).map(one => one.text),

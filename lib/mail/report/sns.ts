@@ -1,6 +1,6 @@
-import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import type { FeedbackReport } from './feedback.ts'
+import { reportPartBytes, reportRecipients } from './part.ts'
 import type { ReturnedRecipient } from './recipient.ts'
 import { enhancedOf, findReply, wordsOf } from './said-reply.ts'
 
@@ -60,7 +60,7 @@ function kindOf(found: Notification | undefined): string {
 
 /** The object in the text, or in the `Message` of the one in the text. */
 function notificationIn(text: string): Notification | undefined {
-  const head = text.slice(0, limits.reportPartBytes)
+  const head = text.slice(0, reportPartBytes)
   if (!/"(?:notificationType|eventType|TopicArn)\\?"/.test(head)) return undefined
   const outer = parse(head.slice(head.indexOf('{'), head.lastIndexOf('}') + 1))
   const inner = outer !== undefined && typeof outer.Message === 'string' ? parse(outer.Message) : outer
@@ -80,7 +80,7 @@ function parse(json: string): Record<string, unknown> | undefined {
 }
 
 function itemsOf(list: unknown): Record<string, unknown>[] {
-  const items: unknown[] = Array.isArray(list) ? list.slice(0, limits.reportRecipients) : []
+  const items: unknown[] = Array.isArray(list) ? list.slice(0, reportRecipients) : []
   return items.filter(one => typeof one === 'object' && one !== null) as Record<string, unknown>[]
 }
 

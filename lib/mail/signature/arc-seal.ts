@@ -1,7 +1,6 @@
-import { limits } from '../../base/limits.ts'
 import { rawFieldName } from '../compose/canonical.ts'
 import { type DkimSigner, foldNames, selectFields, signedText, signText } from '../compose/dkim.ts'
-import { readArcChain, sealedText } from './arc.ts'
+import { arcSets, readArcChain, sealedText } from './arc.ts'
 import type { HashedMessage } from './message.ts'
 
 /** What of a message's body must be hashed for its seal. */
@@ -23,7 +22,7 @@ export async function sealArc(
   const { fields } = message
   const sets = readArcChain(fields)
   const hasFrom = fields.some(field => rawFieldName(field) === 'from')
-  if (sets === 'fail' || found.chain === 'fail' || sets.length >= limits.arcSets || !hasFrom) return ''
+  if (sets === 'fail' || found.chain === 'fail' || sets.length >= arcSets || !hasFrom) return ''
   // What came with a chain that we did not check then is not vouched for.
   if (sets.length > 0 !== (found.chain === 'pass')) return ''
   const instance = sets.length + 1

@@ -1,9 +1,11 @@
-import { limits } from '../../base/limits.ts'
 import { rawFieldName, relaxedField } from '../compose/canonical.ts'
 import type { BodyHash, BodyPart } from './body-hash.ts'
 import { findKey, type Lookup } from './key.ts'
 import { readSignature, type Signature, type SignatureKind } from './signature.ts'
 import { isSignedBy, verifySignature } from './verify.ts'
+
+/** Sets of an ARC chain (RFC 8617 §4.2.1). */
+export const arcSets = 50
 
 /** The fields of one ARC set (RFC 8617 §4.1) as they stand in the message, and what its signatures say. */
 export interface ArcSet {
@@ -37,7 +39,7 @@ export function readArcChain(fields: readonly string[]): ArcChain {
   const messages = named.get('arc-message-signature') ?? []
   const seals = named.get('arc-seal') ?? []
   const count = seals.length
-  if (count > limits.arcSets || results.length !== count || messages.length !== count) return 'fail'
+  if (count > arcSets || results.length !== count || messages.length !== count) return 'fail'
   const byInstance = {
     results: indexed(results, field => ({ instance: instanceOf(field) })),
     messages: indexed(messages, field => signatureOf(field, 'arc-message-signature')),

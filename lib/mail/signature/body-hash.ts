@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
-import { limits } from '../../base/limits.ts'
 import { type Canonicalisation, createCanonicalBody } from '../compose/canonical.ts'
+
+/** Bodies up to this size are hashed as often as their signatures differ (l=), larger ones this often. */
+export const dkimSmallBytes = 1024 * 1024
+export const dkimBodyHashes = 3
 
 /** What of a body is hashed: its form, and how many bytes of that; undefined: all. */
 export interface BodyPart {
@@ -17,7 +20,7 @@ export interface BodyHash {
 
 /**
  * The hashes of one body, which is read once and made canonical at most twice, whatever the signatures ask for. Each
- * part is hashed once; of a body above limits.dkimSmallBytes only the first limits.dkimBodyHashes parts, so that many
+ * part is hashed once; of a body above dkimSmallBytes only the first dkimBodyHashes parts, so that many
  * signatures of parts of a large body cost what a few do.
  */
 export function createBodyHashes(parts: readonly BodyPart[]) {
@@ -48,8 +51,8 @@ export function createBodyHashes(parts: readonly BodyPart[]) {
   return {
     update(slice: Buffer): void {
       seenBytes += slice.length
-      if (seenBytes > limits.dkimSmallBytes) {
-        for (const entry of [...entries.values()].slice(limits.dkimBodyHashes)) entry.isDropped = true
+      if (seenBytes > dkimSmallBytes) {
+        for (const entry of [...entries.values()].slice(dkimBodyHashes)) entry.isDropped = true
       }
       for (const form of forms) take(form, form.body.next(slice))
     },

@@ -1,8 +1,12 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { tooLongCode } from '../../base/dns.ts'
-import { limits } from '../../base/limits.ts'
 import { keyName, type Signature } from './signature.ts'
 import { parseTags, withoutSpace } from './tags.ts'
+
+/** Keys of strangers: bits of an RSA modulus that are believed (RFC 8301), and characters of a key's record. */
+export const dkimKeyBitsMin = 1024
+export const dkimKeyBits = 4096
+export const dkimRecordLength = 8192
 
 /** Asks for the records of a name, in the form of node:dns `resolve(name, type)` and with its errors. */
 export type Lookup = (name: string, type: string) => Promise<unknown[]>
@@ -33,7 +37,7 @@ function readKey(
   { keyType, identityDomain, domain }: Signature,
 ): KeyObject | 'permerror' | 'policy' {
   const record = Array.isArray(given) ? given.join('') : String(given)
-  const tags = record.length > limits.dkimRecordLength ? undefined : parseTags(record)
+  const tags = record.length > dkimRecordLength ? undefined : parseTags(record)
   if (!tags) return 'permerror'
   const list = (name: string) =>
     withoutSpace(tags.get(name)?.value ?? '')
@@ -77,7 +81,7 @@ function rsaKey(bytes: Buffer): KeyObject | 'policy' | undefined {
   const key = publicKey(bytes, 'spki') ?? publicKey(bytes, 'pkcs1')
   if (key?.asymmetricKeyType !== 'rsa') return undefined
   const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
-  const isBelieved = modulusLength >= limits.dkimKeyBitsMin && modulusLength <= limits.dkimKeyBits
+  const isBelieved = modulusLength >= dkimKeyBitsMin && modulusLength <= dkimKeyBits
   return isBelieved && publicExponent < 2n ** 33n ? key : 'policy'
 }
 

@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { chunksOf } from '../../base/chunks.ts'
-import { limits } from '../../base/limits.ts'
-import { readHeader } from '../header/header.ts'
+import { headerBytes, readHeader } from '../header/header.ts'
 import { type BodyHash, type BodyPart, createBodyHashes } from './body-hash.ts'
+
+/** Bytes of a body that are made canonical and hashed before others have the event loop. */
+const hashSliceBytes = 256 * 1024
 
 /** A message as signatures see it. */
 export interface HashedMessage {
@@ -39,7 +41,7 @@ export async function hashMessage(
     }
     start = start.length === 0 ? chunk : Buffer.concat([start, chunk])
     // The header is within the limit (findHeaderFault), so all of it is here then.
-    if (start.length > limits.headerBytes + 4) message = await open()
+    if (start.length > headerBytes + 4) message = await open()
   }
   const { fields, hashes } = message ?? (await open())
   return { fields, bodyHash: hashes.end() }
@@ -47,8 +49,8 @@ export async function hashMessage(
 
 /** In slices, with a turn of the event loop between them. */
 async function hash(update: (slice: Buffer) => void, bytes: Buffer): Promise<void> {
-  for (let at = 0; at < bytes.length; at += limits.hashSliceBytes) {
+  for (let at = 0; at < bytes.length; at += hashSliceBytes) {
     if (at > 0) await setImmediate()
-    update(bytes.subarray(at, at + limits.hashSliceBytes))
+    update(bytes.subarray(at, at + hashSliceBytes))
   }
 }

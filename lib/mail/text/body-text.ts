@@ -1,6 +1,8 @@
 import { escapeHtml } from '../../base/escape-html.ts'
-import { limits } from '../../base/limits.ts'
 import { htmlToText } from './html.ts'
+
+/** The text and HTML of a message that the row keeps (each, in UTF-16 units); the raw keeps all. */
+export const storedBodyLength = 1024 * 1024
 
 /** A part of a message that is text to be shown, or that holds such parts. */
 export interface BodyPart {
@@ -18,12 +20,12 @@ interface Shown {
 
 /**
  * What a message says, as text and as HTML. Where a part exists in one form alone the other is made from it, so that
- * neither lacks anything; `html` is empty when no part is HTML. Each is cut at limits.storedBodyLength, and no more HTML
+ * neither lacks anything; `html` is empty when no part is HTML. Each is cut at storedBodyLength, and no more HTML
  * than that is made text: it takes time.
  */
 export function bodyText(root: BodyPart): { text: string; html: string; isCut: boolean } {
   const shown = withoutStubs(shownParts(root))
-  let unread: number = limits.storedBodyLength
+  let unread: number = storedBodyLength
   const text = joined(shown, ({ isHtml, content, hasTwin }) => {
     if (!isHtml || hasTwin) return isHtml ? '' : content
     const read = content.slice(0, unread)
@@ -32,10 +34,10 @@ export function bodyText(root: BodyPart): { text: string; html: string; isCut: b
   })
   const html = joined(shown, ({ isHtml, content, hasTwin }) => {
     if (isHtml || hasTwin) return isHtml ? content : ''
-    return paragraph(content.slice(0, limits.storedBodyLength))
+    return paragraph(content.slice(0, storedBodyLength))
   })
   const hasHtml = shown.some(part => part.isHtml)
-  const isCut = [text, hasHtml ? html : ''].some(form => form.length > limits.storedBodyLength)
+  const isCut = [text, hasHtml ? html : ''].some(form => form.length > storedBodyLength)
   return { text: storable(text), html: hasHtml ? storable(html) : '', isCut }
 }
 
@@ -64,7 +66,7 @@ function withoutStubs(shown: readonly Shown[]): readonly Shown[] {
   const said = texts.map(({ content }) => content.trim()).join('\n')
   const isShort = said.length <= stubLength && shown.every(({ hasTwin }) => hasTwin)
   if (html.length === 0 || !isShort || !stubWords.test(said)) return shown
-  const readable = html.map(({ content }) => htmlToText(content.slice(0, limits.storedBodyLength))).join('\n')
+  const readable = html.map(({ content }) => htmlToText(content.slice(0, storedBodyLength))).join('\n')
   const words = (text: string) => text.replace(/https?:\/\/[^\s<>]+|[\s<>()[\]]+/g, '')
   const isSame =
     words(readable).includes(words(said)) && words(readable).length < stubRatio * words(said).length
@@ -76,7 +78,7 @@ function withoutStubs(shown: readonly Shown[]): readonly Shown[] {
 function joined(parts: readonly Shown[], form: (part: Shown) => string): string {
   let all = ''
   for (const part of parts) {
-    if (all.length > limits.storedBodyLength) break
+    if (all.length > storedBodyLength) break
     const content = form(part)
     if (content !== '') all += all === '' ? content : `\n${content}`
   }
@@ -89,7 +91,7 @@ function paragraph(text: string): string {
 
 /** Without NUL, which PostgreSQL's text can't hold, and cut between two characters. */
 function storable(text: string): string {
-  const cut = text.slice(0, limits.storedBodyLength)
+  const cut = text.slice(0, storedBodyLength)
   const last = cut.charCodeAt(cut.length - 1)
   const whole = cut.length < text.length && last >= 0xd800 && last < 0xdc00 ? cut.slice(0, -1) : cut
   return whole.replaceAll('\0', '').toWellFormed()

@@ -1,6 +1,12 @@
 import { escapeHtml } from '../../base/escape-html.ts'
-import { limits } from '../../base/limits.ts'
 import { walkHtml } from './html-walk.ts'
+
+/** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
+const htmlDepth = 100
+/** HTML elements that are kept as elements; of what comes after them only the text: each costs much more than its bytes. */
+export const htmlElements = 5_000
+/** Quotes and lists inside one another: each makes every line of its text longer. */
+const htmlIndents = 20
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
@@ -30,7 +36,7 @@ const styleValue = /^(?!.*(?:url|expression|-\s*[\d.]))[\w\s#%.,'"()!+-]+$/is
 /**
  * What HTML of a stranger shows, as a fragment that can stand inside other HTML: what is inside its body, every
  * element closed, without scripts, styles, forms, frames, event handlers and links that are not web, mail or telephone.
- * Of a result longer than `maxLength`, and of more than limits.htmlPieces, the rest is left out, and `cut` says so.
+ * Of a result longer than `maxLength`, and of more than htmlPieces, the rest is left out, and `cut` says so.
  */
 export function htmlFragment(html: string, maxLength: number): { html: string; cut: boolean } {
   const parts: string[] = []
@@ -53,9 +59,9 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
   }
 
   function mayWrite(name: string): boolean {
-    if (hidden > 0 || !kept.has(name) || written >= limits.htmlDepth) return false
-    if (elements >= limits.htmlElements) return false
-    return !indents.has(name) || indented < limits.htmlIndents
+    if (hidden > 0 || !kept.has(name) || written >= htmlDepth) return false
+    if (elements >= htmlElements) return false
+    return !indents.has(name) || indented < htmlIndents
   }
 
   function close(name: string, wasWritten: boolean): void {
@@ -76,7 +82,7 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
       if (dropped.has(name)) hidden++
       if (!isWritten) {
         // The words that it parts stay two.
-        if (hidden === 0 && elements >= limits.htmlElements && breaks.has(name)) write(' ')
+        if (hidden === 0 && elements >= htmlElements && breaks.has(name)) write(' ')
         return
       }
       written++

@@ -1,5 +1,9 @@
 import { Parser } from 'htmlparser2'
-import { limits } from '../../base/limits.ts'
+
+/** Elements and pieces of text (an entity is one) of HTML that are looked at; what comes after them is left out. */
+export const htmlPieces = 50_000
+/** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */
+export const htmlOpenElements = 500
 
 export interface HtmlVisitor {
   /** `start` and `end` are offsets into the HTML: where the tag begins, and what stands behind the element.
@@ -19,11 +23,11 @@ const valueless = new Set(
 
 /**
  * Reads HTML of any form as elements and text (entities decoded), each `open` with its `close`, void elements too.
- * Linear in the length of the text whatever it holds, and at most limits.htmlPieces elements and pieces of text.
+ * Linear in the length of the text whatever it holds, and at most htmlPieces elements and pieces of text.
  * @returns false when there are more; what is open then gets its `close`
  */
 export function walkHtml(html: string, visitor: HtmlVisitor): boolean {
-  const pieces = { left: limits.htmlPieces }
+  const pieces = { left: htmlPieces }
   let at = 0
   while (at < html.length) {
     const walked = walkUntilDeep(at === 0 ? html : html.slice(at), at, visitor, pieces)
@@ -58,7 +62,7 @@ function walkUntilDeep(
     onopentag(name, attributes) {
       open.push(name)
       visitor.open(name, attributes, plausible, base + parser.startIndex)
-      if (visitor.done() || open.length >= limits.htmlOpenElements || --pieces.left <= 0) stop()
+      if (visitor.done() || open.length >= htmlOpenElements || --pieces.left <= 0) stop()
     },
     onclosetag(name, isImplied) {
       if (stopped) return

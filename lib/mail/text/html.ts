@@ -1,7 +1,9 @@
 import { compile, type HtmlToTextOptions } from 'html-to-text'
-import { limits } from '../../base/limits.ts'
 import { htmlFragment } from './html-fragment.ts'
 import { walkHtml } from './html-walk.ts'
+
+/** Characters of HTML that are read as text, and of the text; above it the rest is left out. */
+export const htmlLength = 1024 * 1024
 
 /** The elements of HTML, of today and of the mail of yesterday. */
 const elements = new Set(
@@ -76,9 +78,9 @@ export function isHtml(text: string): boolean {
  * Of what is very long the rest is left out.
  */
 export function htmlToText(html: string): string {
-  const fragment = htmlFragment(html, limits.htmlLength)
+  const fragment = htmlFragment(html, htmlLength)
   toText ??= compile(options)
   const text = toText(fragment.html)
-  if (!fragment.cut && text.length <= limits.htmlLength) return text
-  return `${text.slice(0, limits.htmlLength).toWellFormed()}\n[…]`
+  if (!fragment.cut && text.length <= htmlLength) return text
+  return `${text.slice(0, htmlLength).toWellFormed()}\n[…]`
 }

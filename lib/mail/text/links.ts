@@ -1,5 +1,11 @@
-import { limits } from '../../base/limits.ts'
+import { linksShown } from '../../base/lengths.ts'
 import { walkHtml } from './html-walk.ts'
+
+/** Links of one message that are read. */
+const linksLookedAt = 2000
+/** Characters of a link, and of the text that it stands under. */
+export const linkLength = 2048
+export const linkTextLength = 200
 
 export interface Link {
   readonly url: string
@@ -11,15 +17,15 @@ const webUrl =
   /\bhttps?:\/\/[^\s<>"'`{}|\\^\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}，。、；：！？（）「」]+/giu
 
 /**
- * The web links of a message in their order, each once, `limits.links` at the most; of the HTML where there is one.
+ * The web links of a message in their order, each once, `linksShown` at the most; of the HTML where there is one.
  */
 export function findLinks(message: { readonly text: string; readonly html: string }): Link[] {
   const found = new Map<string, string>()
   if (message.html === '') {
     let looks = 0
     for (const [written] of message.text.matchAll(webUrl)) {
-      if (found.size >= limits.links || ++looks > limits.linksLookedAt) break
-      if (written.length > limits.linkLength) continue
+      if (found.size >= linksShown || ++looks > linksLookedAt) break
+      if (written.length > linkLength) continue
       const url = withoutEnd(written)
       put(found, url, url)
     }
@@ -53,15 +59,15 @@ function readAnchors(html: string, found: Map<string, string>): void {
       url = undefined
     },
     text(part) {
-      if (url !== undefined && text.length < limits.linkTextLength * 4) text += part
+      if (url !== undefined && text.length < linkTextLength * 4) text += part
     },
-    done: () => found.size >= limits.links || looks >= limits.linksLookedAt,
+    done: () => found.size >= linksShown || looks >= linksLookedAt,
   })
 }
 
 function put(found: Map<string, string>, url: string, text: string): void {
-  if (!/^https?:\/\//i.test(url) || url.length > limits.linkLength || !URL.canParse(url)) return
-  const words = text.replaceAll(/\s+/g, ' ').trim().slice(0, limits.linkTextLength).toWellFormed()
+  if (!/^https?:\/\//i.test(url) || url.length > linkLength || !URL.canParse(url)) return
+  const words = text.replaceAll(/\s+/g, ' ').trim().slice(0, linkTextLength).toWellFormed()
   // Of an image and words with the same link, the words.
   if (!found.get(url)) found.set(url, words)
 }

@@ -1,5 +1,5 @@
-import { limits } from '../../base/limits.ts'
 import { decodeText } from '../header/charset.ts'
+import { storedBodyLength } from '../text/body-text.ts'
 import { charsetOfCodePage, codePageOfFont } from './code-page.ts'
 
 /** What holds within a group, and comes back behind it. */
@@ -46,7 +46,7 @@ const control = /\\(?:([a-z]{1,32})(-?\d{1,10})?[ ]?|'([0-9a-f]{2})|([\s\S]))/iy
 
 /**
  * The text of an RTF document, or the HTML that Exchange made it of (MS-OXRTFEX: what stands in `\*\htmltag`, and the text outside of `\htmlrtf`).
- * One pass over its bytes, `limits.storedBodyLength` characters at the most. Pictures, tables' forms and the like are left out.
+ * One pass over its bytes, `storedBodyLength` characters at the most. Pictures, tables' forms and the like are left out.
  */
 export function readRtf(bytes: Buffer): { text: string; html: string } {
   const source = bytes.toString('latin1')
@@ -110,7 +110,7 @@ function documentOf(source: string, isHtml: boolean): string {
     else enterDestination(word, wasIgnorable)
   }
 
-  for (let at = 0; at < source.length && written.length + held.length < limits.storedBodyLength; ) {
+  for (let at = 0; at < source.length && written.length + held.length < storedBodyLength; ) {
     const character = source[at]!
     if (character === '{') {
       at++

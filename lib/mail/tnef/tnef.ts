@@ -1,9 +1,13 @@
-import { limits } from '../../base/limits.ts'
 import { decodeText } from '../header/charset.ts'
 import { charsetOfCodePage } from './code-page.ts'
 import { decompressRtf } from './compressed-rtf.ts'
 import { type Property, readProperties, stringType, unicodeType } from './properties.ts'
 import { readRtf } from './rtf.ts'
+
+/** How deep in one another messages may be that are packed into a winmail.dat. */
+const tnefDepth = 4
+/** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
+export const textPartsBytes = 4 * 1024 * 1024
 
 /** A file that is packed into a TNEF stream, as it stands there. */
 export interface PackedFile {
@@ -82,12 +86,12 @@ const empty: Buffer = Buffer.alloc(0)
 
 /**
  * Reads what is packed into a winmail.dat; undefined for what is none. Files of messages that are attached to it count as its own, and the text
- * of those is a file, too, `limits.tnefDepth` deep. What is broken gives what stands before.
+ * of those is a file, too, `tnefDepth` deep. What is broken gives what stands before.
  * @param files so many at the most
  */
 export function readTnef(content: Buffer, files: number): Tnef | undefined {
   if (!isTnef(content)) return undefined
-  const room = { files, textBytes: limits.textPartsBytes }
+  const room = { files, textBytes: textPartsBytes }
   return unpack(content, room, 1)
 }
 
@@ -97,14 +101,14 @@ function isTnef(content: Buffer): boolean {
 
 function unpack(content: Buffer, room: Room, depth: number): Tnef {
   const stream = readStream(content, room.files)
-  const body = () => bodyOf(stream, limits.textPartsBytes)
+  const body = () => bodyOf(stream, textPartsBytes)
   let isWhole = stream.isWhole
   const files: PackedFile[] = []
   for (const packed of stream.attached) {
     if (room.files <= 0) return { files, isWhole: false, body }
     const file = fileOf(packed, stream.charset)
     const inner =
-      isTnef(file.content) && depth < limits.tnefDepth ? unpack(file.content, room, depth + 1) : undefined
+      isTnef(file.content) && depth < tnefDepth ? unpack(file.content, room, depth + 1) : undefined
     // Without room for its text the stream itself must stay, which has it.
     const texts = inner ? textFiles(inner, file.name, room) : []
     const found = inner ? [...(texts ?? []), ...inner.files] : []
@@ -200,7 +204,7 @@ function fileOf({ title, data, properties }: Packed, charset: string): PackedFil
 function textOf(property: Property | undefined, charset: string): string | undefined {
   if (property?.type !== stringType && property?.type !== unicodeType) return undefined
   const kind = property.type === unicodeType ? 'utf-16le' : charset
-  const text = decodeText(property.value.subarray(0, limits.textPartsBytes), kind)
+  const text = decodeText(property.value.subarray(0, textPartsBytes), kind)
   const end = text.indexOf('\0')
   const shown = end < 0 ? text : text.slice(0, end)
   return shown === '' ? undefined : shown
@@ -225,5 +229,5 @@ function htmlOf(properties: Properties, charset: string): string {
   if (html.type === stringType || html.type === unicodeType) return textOf(html, charset) ?? ''
   const page = properties.get(tags.internetCodePage)?.value
   const kind = page && page.length >= 4 ? charsetOfCodePage(page.readUInt32LE(0)) : charset
-  return decodeText(html.value.subarray(0, limits.textPartsBytes), kind).replaceAll('\0', '')
+  return decodeText(html.value.subarray(0, textPartsBytes), kind).replaceAll('\0', '')
 }

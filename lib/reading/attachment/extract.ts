@@ -1,10 +1,14 @@
-import { limits } from '../../base/limits.ts'
+import { attachmentTextLength } from '../../base/lengths.ts'
 import { decodeText, isSaid, markupCharset } from '../../mail/header/charset.ts'
 import { htmlToText } from '../../mail/text/html.ts'
 import { storable } from './collected.ts'
 import { extractionMethodOf } from './method.ts'
 import { officeText } from './office.ts'
 import { pdfText } from './pdf.ts'
+
+/** Entries of an archive, and bytes that they unpack to. */
+export const archiveEntries = 10_000
+const archiveInflatedBytes = 64 * 1024 * 1024
 
 /** The text of an attachment; null with `unsupported` and `error`, when none could be had. */
 export interface ExtractedText {
@@ -21,7 +25,7 @@ interface Attached {
 }
 
 /**
- * The text of an attachment, at the most limits.attachmentTextLength of it. It is done where it can be stopped
+ * The text of an attachment, at the most attachmentTextLength of it. It is done where it can be stopped
  * (lib/reading/attachment/worker.ts), for it is all computing on what a stranger made.
  */
 export async function extractText(attached: Attached): Promise<ExtractedText> {
@@ -38,14 +42,14 @@ async function textOf(
   method: ReturnType<typeof extractionMethodOf>,
   { content, charset }: Attached,
 ): Promise<string | null> {
-  const length = limits.attachmentTextLength
+  const length = attachmentTextLength
   switch (method) {
     case 'pdf':
       return pdfText(content, length)
     case 'office':
       return officeText(content, {
-        entries: limits.archiveEntries,
-        inflatedBytes: limits.archiveInflatedBytes,
+        entries: archiveEntries,
+        inflatedBytes: archiveInflatedBytes,
         length,
       })
     case 'html':
@@ -60,7 +64,7 @@ async function textOf(
 
 /** No more bytes than could be of the text that is kept. */
 function decode(content: Buffer, charset: string): string {
-  const start = content.subarray(0, limits.attachmentTextLength * 4)
+  const start = content.subarray(0, attachmentTextLength * 4)
   const text = decodeText(start, markedCharset(start) ?? charset)
   return text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
 }
@@ -73,5 +77,5 @@ function markedCharset(bytes: Buffer): string | undefined {
 }
 
 function bounded(text: string): string {
-  return storable(text.slice(0, limits.attachmentTextLength))
+  return storable(text.slice(0, attachmentTextLength))
 }

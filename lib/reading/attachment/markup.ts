@@ -1,7 +1,10 @@
 import { StringDecoder } from 'node:string_decoder'
 import { Parser } from 'htmlparser2'
-import { limits } from '../../base/limits.ts'
 import type { Archive } from './archive.ts'
+
+/** Levels of XML inside one another, and attributes of an element: more than any office program writes. */
+const markupDepth = 256
+const markupAttributes = 256
 
 /** What is told of XML as it comes: names without their prefix. */
 export interface MarkupSink {
@@ -23,10 +26,10 @@ export async function readMarkup(archive: Archive, name: string, sink: MarkupSin
     {
       onopentagname() {
         attributeCount = 0
-        if (++depth > limits.markupDepth) throw new Error('its elements are nested too deeply')
+        if (++depth > markupDepth) throw new Error('its elements are nested too deeply')
       },
       onattribute() {
-        if (++attributeCount > limits.markupAttributes) throw new Error('an element has too many attributes')
+        if (++attributeCount > markupAttributes) throw new Error('an element has too many attributes')
       },
       onopentag: (tag, attributes) => sink.open?.(localName(tag), attributes),
       ontext: text => sink.text?.(text),

@@ -1,11 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { createLoopLoad } from '../../base/loop-load.ts'
 import { DiskFailed, StorageLocked } from '../../base/storage-fault.ts'
 import type { WriteDb } from './dialect.ts'
 import { addRows, gatherRows, type LeftRows, noRows } from './left-rows.ts'
 import { addNotices, gatherNotices, type Notices } from './notices.ts'
+
+/** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
+export const lockWaitMs = 10_000
+/** How long after the begin of a transaction the next one begins, while the event loop is busy and writes come together. */
+export const commitRestMs = 4
 
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
@@ -82,10 +86,10 @@ export interface Gathering {
  * savepoint, so that the one alone is undone: hardly any does, and a savepoint is two statements and a copy of each page that is
  * changed. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
  * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round; while it is busy
- * and writes come together, it does so for `limits.commitRestMs`, because each transaction appends all pages that it touched to the log,
+ * and writes come together, it does so for `commitRestMs`, because each transaction appends all pages that it touched to the log,
  * and most of them are the same in the next one. Who writes alone waits for nobody.
  *
- * While another process writes, what is waiting goes on waiting, each up to `limits.lockWaitMs`, and all else goes on.
+ * While another process writes, what is waiting goes on waiting, each up to `lockWaitMs`, and all else goes on.
  */
 export function createGroupCommit(
   target: CommitTarget,
@@ -107,7 +111,7 @@ export function createGroupCommit(
       await new Promise<void>(resolve => setImmediate(resolve))
       const began = clock.monotonicMs()
       const writes = await commit()
-      const restMs = began + limits.commitRestMs - clock.monotonicMs()
+      const restMs = began + commitRestMs - clock.monotonicMs()
       if (writes > 1 && restMs > 0 && gathering.isBusy()) await gathering.rest(restMs)
     } while (waiting.length > 0)
     draining = undefined
@@ -178,7 +182,7 @@ export function createGroupCommit(
   /** Those that have waited too long for the lock. */
   function refuseLate(cause: unknown): void {
     const now = clock.monotonicMs()
-    const late = new Set(waiting.filter(one => now - one.sinceMs >= limits.lockWaitMs))
+    const late = new Set(waiting.filter(one => now - one.sinceMs >= lockWaitMs))
     waiting.splice(0, waiting.length, ...waiting.filter(one => !late.has(one)))
     for (const { reject } of late) reject(new StorageLocked({ cause }))
   }

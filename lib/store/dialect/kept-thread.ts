@@ -1,5 +1,7 @@
 import type { Worker } from 'node:worker_threads'
-import { limits } from '../../base/limits.ts'
+
+/** How often the full-text index looks for new messages. */
+export const indexPollMs = 200
 
 /** A thread that works on the database beside this one. */
 export interface KeptThread {
@@ -62,17 +64,17 @@ export function keepThread<Told>(work: ThreadWork<Told>): KeptThread {
     quietLooks = now === seen ? quietLooks + 1 : 0
     seen = now
     // While one that was told to end is at its last step, or one that died is not yet begun again, there is nothing to decide.
-    if (worker && !isEnding && !isHindered && quietLooks * limits.indexPollMs >= work.idleMs) {
+    if (worker && !isEnding && !isHindered && quietLooks * indexPollMs >= work.idleMs) {
       isEnding = true
       worker.postMessage('stop')
-    } else if (!worker && isEnding && quietLooks * limits.indexPollMs < work.idleMs) {
+    } else if (!worker && isEnding && quietLooks * indexPollMs < work.idleMs) {
       isEnding = false
       start(false)
     }
   }
 
   start(true)
-  const looking = setInterval(look, limits.indexPollMs).unref()
+  const looking = setInterval(look, indexPollMs).unref()
   return {
     async stop() {
       isStopped = true

@@ -1,8 +1,11 @@
 import { sql } from 'kysely'
-import { limits } from '../../base/limits.ts'
 import type { Db } from '../dialect/dialect.ts'
 import type { Value } from '../dialect/kept.ts'
 import type { MovedTable } from './moved-tables.ts'
+
+/** What is read at once of a table that is moved to another database. */
+export const movedPageRows = 1_000
+export const movedPageBytes = 4 * 1024 * 1024
 
 export type MovedRow = Readonly<Record<string, Value>>
 
@@ -12,7 +15,7 @@ export const listOf = (columns: readonly string[]) => sql.join(columns.map(colum
 export const valuesOf = (row: MovedRow, columns: readonly string[]) =>
   sql`(${sql.join(columns.map(column => row[column]))})`
 
-/** The rows of a table in the order of their keys, in pages of about `limits.movedPageBytes` and at most `limits.movedPageRows`; one row at least. */
+/** The rows of a table in the order of their keys, in pages of about `movedPageBytes` and at most `movedPageRows`; one row at least. */
 export async function* pagesOf(
   db: Db,
   { name, keys, long, columns }: MovedTable,
@@ -25,11 +28,11 @@ export async function* pagesOf(
   for (;;) {
     const { rows: heads } = await sql<MovedRow & { movedBytes: number }>`
       select ${order}, ${bytes} as "movedBytes" from ${table} where ${after} order by ${order}
-      limit ${limits.movedPageRows}`.execute(db)
+      limit ${movedPageRows}`.execute(db)
     let sum = 0
     const end = heads.findIndex((head, at) => {
       sum += head.movedBytes
-      return at > 0 && sum > limits.movedPageBytes
+      return at > 0 && sum > movedPageBytes
     })
     const last = heads.at(end === -1 ? -1 : end - 1)
     if (last === undefined) return

@@ -1,12 +1,15 @@
 import type pg from 'pg'
-import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import { addNotices, type Notices, type Topic, topics } from '../dialect/notices.ts'
 import { connectAlone } from './session.ts'
 
+/** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
+const bellRestMs = 25
+const bellAgainMs = 1_000
+
 /** Tells other processes on the same database what was committed in this one, and this one what they committed. */
 export interface Bell {
-  /** Has it told to them soon: once for all that is committed in `limits.bellRestMs`. */
+  /** Has it told to them soon: once for all that is committed in `bellRestMs`. */
   ring(notices: Notices): void
   /** Hears them from now on, over a connection of its own, which is opened again whenever it ends. Gives the function that ends it. */
   hear(): () => Promise<void>
@@ -27,8 +30,8 @@ interface Said {
 }
 
 /**
- * Nothing depends on it: who hears nothing finds by its next look what was committed (`limits.streamPollMs`, `limits.waitPollMs`,
- * `limits.queuePollMs`).
+ * Nothing depends on it: who hears nothing finds by its next look what was committed (`streamPollMs`, `waitPollMs`,
+ * `queuePollMs`).
  * @param say sends each of the payloads to everybody who listens on the channel
  * @param tell what others committed
  */
@@ -46,7 +49,7 @@ export function createBell(
     while (pending.size > 0) {
       await new Promise<void>(resolve => {
         end = resolve
-        setTimeout(resolve, limits.bellRestMs)
+        setTimeout(resolve, bellRestMs)
       })
       const told = pending
       pending = new Map()
@@ -91,7 +94,7 @@ function hearAgain(url: string, heard: (said: Said) => void): () => Promise<void
     const again = () => {
       if (client !== mine || isStopped) return
       client = undefined
-      timer = setTimeout(begin, limits.bellAgainMs).unref()
+      timer = setTimeout(begin, bellAgainMs).unref()
     }
     try {
       mine = await connectAlone(url, 'mailboxd bell')

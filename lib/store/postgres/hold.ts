@@ -1,12 +1,23 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, type Moment, momentOf, msSince, stepSince } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
-import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
+import {
+  type Clock,
+  type Moment,
+  momentOf,
+  msSince,
+  nodeBeatMs,
+  nodeClockMs,
+  nodeSureMs,
+  stepSince,
+} from '../../base/clock.ts'
+import { ClockApart, postgresAgainMs, StorageUnreachable } from '../../base/storage-fault.ts'
 import { DataDirectoryBusy, nodeClass } from '../dialect/lock.ts'
 import { hasCode, isOutage } from './outage.ts'
 import type { Hold, Reaching } from './pool.ts'
-import { connectAlone } from './session.ts'
+import { connectAlone, postgresConnectMs, postgresGoodbyeMs } from './session.ts'
 import { askTime, requireSameTime } from './state.ts'
+
+/** How long a start waits until the server knows that the former daemon has ended. */
+const postgresLockMs = 12_000
 
 /** The number of a lock that all programs know by the letters of a name. */
 const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toString('hex').slice(0, 12), 16)
@@ -57,7 +68,7 @@ export async function lockServer(url: string): Promise<() => Promise<void>> {
 
 /**
  * Holds the locks of a node until it is released: one that says that it lives, by its name, and one that nobody has the database
- * alone. The server ends the session of a process that stands still for `limits.nodeSureMs`, or whose machine is gone, and the locks
+ * alone. The server ends the session of a process that stands still for `nodeSureMs`, or whose machine is gone, and the locks
  * with it. If the session is lost, or the clocks differ, the locks are taken again.
  * @throws DataDirectoryBusy, StorageUnreachable
  */
@@ -117,7 +128,7 @@ export async function holdNode(parts: HoldParts): Promise<NodeHold> {
         if (!(error instanceof StorageUnreachable)) return failed.resolve(error as Error)
         outage = error
       }
-      await rest(limits.postgresAgainMs)
+      await rest(postgresAgainMs)
     }
   }
 
@@ -127,12 +138,12 @@ export async function holdNode(parts: HoldParts): Promise<NodeHold> {
 
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await rest(limits.nodeBeatMs)
+      await rest(nodeBeatMs)
       if (!outage && !stopping.signal.aborted) await ask()
     }
   }
 
-  const isSet = () => Math.abs(stepSince(clock, sureSince)) > limits.nodeClockMs
+  const isSet = () => Math.abs(stepSince(clock, sureSince)) > nodeClockMs
 
   follow(session)
   void watch()
@@ -140,7 +151,7 @@ export async function holdNode(parts: HoldParts): Promise<NodeHold> {
     failed: failed.promise,
     async requireHeld() {
       // A process that stood still may have lost it, and not know; a clock that was set is compared first.
-      if (!outage && (isSet() || msSince(clock, sureSince) >= limits.nodeSureMs)) await ask()
+      if (!outage && (isSet() || msSince(clock, sureSince) >= nodeSureMs)) await ask()
       if (outage) throw outage
     },
     requireSteady() {
@@ -158,7 +169,7 @@ export async function holdNode(parts: HoldParts): Promise<NodeHold> {
 
 /** @param state others wait for a node that starts; one that works and lost its locks goes on beside others like it */
 async function takeLocks({ url, node, clock }: HoldParts, state: 'starting' | 'working') {
-  const session = await openSession(url, `${lockName} ${node}`, limits.nodeSureMs)
+  const session = await openSession(url, `${lockName} ${node}`, nodeSureMs)
   await session.requireTime(clock)
   await session.take(
     'select pg_advisory_lock_shared($1)',
@@ -171,7 +182,7 @@ async function takeLocks({ url, node, clock }: HoldParts, state: 'starting' | 'w
     'select pg_advisory_lock($1, hashtext($2))',
     [nodeClass, node],
     new DataDirectoryBusy(
-      `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy. (If that mailboxd is this one, and its machine has just failed, the server forgets it within ${limits.nodeSureMs / 1000} seconds: start it again)`,
+      `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy. (If that mailboxd is this one, and its machine has just failed, the server forgets it within ${nodeSureMs / 1000} seconds: start it again)`,
     ),
   )
   const isStarting = state === 'starting'
@@ -195,7 +206,7 @@ type Session = Awaited<ReturnType<typeof takeLocks>>
  */
 async function openSession(url: string, name: string, idleMs: number) {
   const client = await connectAlone(url, name, {
-    lock_timeout: String(limits.postgresLockMs),
+    lock_timeout: String(postgresLockMs),
     statement_timeout: '0',
     idle_session_timeout: String(idleMs),
   })
@@ -205,7 +216,7 @@ async function openSession(url: string, name: string, idleMs: number) {
   })
   async function query(text: string, values: readonly unknown[]) {
     // pg has a bound for one query, which its types do not know: longer than a lock is waited for.
-    const bounded = { query_timeout: limits.postgresLockMs + limits.postgresConnectMs }
+    const bounded = { query_timeout: postgresLockMs + postgresConnectMs }
     try {
       return await client.query({ text, values: [...values], ...bounded })
     } catch (error) {
@@ -224,13 +235,13 @@ async function openSession(url: string, name: string, idleMs: number) {
         throw hasCode(error, '55P03') ? busy : error
       }
     },
-    /** @throws StorageUnreachable if the server does not answer for `limits.nodeSureMs`, or its clock is not ours */
+    /** @throws StorageUnreachable if the server does not answer for `nodeSureMs`, or its clock is not ours */
     async requireTime(clock: Clock) {
       const late = Promise.withResolvers<never>()
       const timer = setTimeout(() => {
         // An answer that came while this process stood still is read before it is judged.
         setImmediate(() => late.reject(new Error('the server of the database does not answer')))
-      }, limits.nodeSureMs)
+      }, nodeSureMs)
       try {
         const askedMs = clock.monotonicMs()
         const { rows } = await Promise.race([query(askTime, []), late.promise])
@@ -241,10 +252,7 @@ async function openSession(url: string, name: string, idleMs: number) {
     },
     async release() {
       // A server that is not reached does not say goodbye.
-      await Promise.race([
-        client.end().catch(() => {}),
-        pause(limits.postgresGoodbyeMs, undefined, { ref: false }),
-      ])
+      await Promise.race([client.end().catch(() => {}), pause(postgresGoodbyeMs, undefined, { ref: false })])
     },
   }
 }

@@ -1,13 +1,26 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import { inTime } from '../../base/in-time.ts'
-import { limits } from '../../base/limits.ts'
 import { StorageContended, type StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Db } from '../dialect/dialect.ts'
 import { type Connection, handleOver, isOfOldPlan, type Send } from './connection.ts'
 import { hasCode, isOutage, outageOf, Unreplicated } from './outage.ts'
-import { beginSession, cutOff, streamOf, withPlainMode } from './session.ts'
-import { createWrites, type Writes } from './write.ts'
+import {
+  beginSession,
+  cutOff,
+  postgresConnectMs,
+  postgresGoodbyeMs,
+  streamOf,
+  withPlainMode,
+} from './session.ts'
+import { createWrites, postgresLockWaitMs, type Writes } from './write.ts'
+
+/** How long PostgreSQL may take to answer. */
+const postgresQueryMs = 60_000
+/** How long a transaction may ask nothing. */
+export const postgresIdleMs = 10_000
+/** Connections of a pool that writes leave to reads, if there are so many. */
+const postgresLeftConnections = 2
 
 /** What a daemon must hold on the server while it asks anything there. */
 export interface Hold {
@@ -71,16 +84,16 @@ export function openPostgres(
   url: string,
   connections: number,
   { hold, failed = () => {} }: Reaching = {},
-  queryMs: number = limits.postgresQueryMs,
+  queryMs: number = postgresQueryMs,
 ): PostgresPool {
   const settings = {
     // An error level of the role would hide the warning about a missing standby.
     client_min_messages: 'warning',
     // The server ends what takes too long, so that it is known that nothing was done.
     statement_timeout: String(queryMs),
-    lock_timeout: String(limits.postgresLockWaitMs),
+    lock_timeout: String(postgresLockWaitMs),
     // A process that stands still in a transaction makes others wait for so long at most.
-    idle_in_transaction_session_timeout: String(limits.postgresIdleMs),
+    idle_in_transaction_session_timeout: String(postgresIdleMs),
   }
   const open = new Set<pg.Client>()
   const unreplicated = new WeakSet<pg.ClientBase>()
@@ -92,7 +105,7 @@ export function openPostgres(
     application_name: 'mailboxd',
     // A connection that brings no answer is given up, so that nobody waits for a machine that is gone.
     query_timeout: queryMs,
-    connectionTimeoutMillis: limits.postgresConnectMs,
+    connectionTimeoutMillis: postgresConnectMs,
     keepAlive: true,
     // A statement that needs no answer of the one before is sent directly behind it.
     pipeline: true,
@@ -190,7 +203,7 @@ export function openPostgres(
   return {
     db,
     take,
-    ...createWrites(take, Math.max(1, connections - limits.postgresLeftConnections)),
+    ...createWrites(take, Math.max(1, connections - postgresLeftConnections)),
     reading: work => db.transaction().setAccessMode('read only').execute(work),
     async notify(channel, payloads) {
       await sql`select pg_notify(${channel}, "said") from unnest(${payloads}::text[]) as "all"("said")`.execute(
@@ -199,7 +212,7 @@ export function openPostgres(
     },
     async close() {
       // A server that hangs does not keep a process from ending.
-      await inTime(pool.end(), limits.postgresGoodbyeMs, () => {
+      await inTime(pool.end(), postgresGoodbyeMs, () => {
         for (const client of open) cutOff(client)
       })
     },

@@ -1,7 +1,11 @@
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
-import { limits } from '../../base/limits.ts'
 import { outageOf, Standby } from './outage.ts'
+
+/** How long a connection to PostgreSQL may take. */
+export const postgresConnectMs = 5000
+/** How long a connection may take to end. */
+export const postgresGoodbyeMs = 1_000
 
 /**
  * The same URL, with the sslmode values that node-postgres treats as `verify-full` written so: otherwise it prints ten lines on
@@ -24,7 +28,7 @@ export async function beginSession(
   const set = Object.entries(settings).map(([name, value]) => `set ${name} = ${value};`)
   const text = `${set.join(' ')} select pg_is_in_recovery() as "isStandby"`
   // pg has a bound for one query, which its types do not know.
-  const query = { text, query_timeout: limits.postgresConnectMs }
+  const query = { text, query_timeout: postgresConnectMs }
   const answers = (await client.query(query)) as unknown as pg.QueryResult | pg.QueryResult[]
   if ([answers].flat().at(-1)!.rows[0].isStandby) throw new Standby()
 }
@@ -42,7 +46,7 @@ export async function connectAlone(
   const client = new pg.Client({
     connectionString: withPlainMode(url),
     application_name: name,
-    connectionTimeoutMillis: limits.postgresConnectMs,
+    connectionTimeoutMillis: postgresConnectMs,
     keepAlive: true,
   })
   // Whoever asks over it gets the error.

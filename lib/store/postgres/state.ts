@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import { aheadMs, type Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
+import { aheadMs, type Clock, nodeClockMs } from '../../base/clock.ts'
 import { SchemaFault } from '../../base/schema-fault.ts'
 import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Db } from '../dialect/dialect.ts'
@@ -23,7 +22,7 @@ export const askTime = 'select extract(epoch from clock_timestamp()) * 1000 as "
  */
 export function requireSameTime(clock: Clock, askedMs: number, theirMs: number): void {
   const ahead = aheadMs(clock, askedMs, theirMs)
-  if (Math.abs(ahead) > limits.nodeClockMs) throw new StorageUnreachable(new ClockApart(ahead))
+  if (Math.abs(ahead) > nodeClockMs) throw new StorageUnreachable(new ClockApart(ahead))
 }
 
 /** The same for who holds nothing there. */

@@ -1,13 +1,19 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { limits } from '../../base/limits.ts'
 import { together, type WriteDb } from '../dialect/dialect.ts'
 import { type Held, holdsNothing } from '../dialect/held.ts'
 import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import { type Connection, isOfOldPlan, type Send } from './connection.ts'
 import { hasCode } from './outage.ts'
+
+/** How long a statement waits for what other writes have locked. */
+export const postgresLockWaitMs = 2_000
+/** The same for a write that may be split. */
+const postgresLockTryMs = 400
+/** The longest rest of a transaction that met another one, before it is done again. */
+const postgresConflictMs = 128
 
 /** How often a write that met another one is tried again. */
 const retries = 5
@@ -80,7 +86,7 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
           if (!isMet || !isWhole || tried === retries) throw error
         }
         // Two that met each other would meet again.
-        await pause(randomInt(Math.min(2 ** (tried + 3), limits.postgresConflictMs)))
+        await pause(randomInt(Math.min(2 ** (tried + 3), postgresConflictMs)))
       }
     },
     writeAlone: (lock, work, written) =>
@@ -139,7 +145,7 @@ async function lockHeld(
 ): Promise<void> {
   if (names.length + inboxes.length + messages.length === 0) return
   const sorted = (all: readonly string[]) => [...new Set(all)].sort()
-  const waitMs = isDivisible ? limits.postgresLockTryMs : limits.postgresLockWaitMs
+  const waitMs = isDivisible ? postgresLockTryMs : postgresLockWaitMs
   await send(
     // The columns are computed in their order, so the time is set before the first lock.
     `select set_config('lock_timeout', $4, true),

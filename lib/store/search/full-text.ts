@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
-import { limits } from '../../base/limits.ts'
 import { type Db, dialectOf, type WriteDb } from '../dialect/dialect.ts'
 import { keptChange } from '../dialect/kept.ts'
 import type { SearchWords } from './words.ts'
+
+/** Pages of the index that one step merges. */
+const indexMergePages = 64
 
 /** Entries on SQLite are numbered by time, so that newest first is an order and a time is a range: this many in a millisecond. */
 export const numbersPerMs = 2048
@@ -102,14 +104,14 @@ export async function unindexMessages(db: Db, ids: readonly string[]): Promise<v
 }
 
 /**
- * Merges `limits.indexMergePages` pages of the index, so that a search has few segments to look into. FTS5 does this in whatever
+ * Merges `indexMergePages` pages of the index, so that a search has few segments to look into. FTS5 does this in whatever
  * write fills a segment up, as much as there is, unless it is told not to (schema.sql).
  * @returns whether there was anything to merge
  */
 export async function mergeIndex(db: WriteDb): Promise<boolean> {
   const before = await changes(db)
   await sql`insert into "messageSearch" ("messageSearch", "rank")
-    values ('merge', cast(${limits.indexMergePages} as integer))`.execute(db)
+    values ('merge', cast(${indexMergePages} as integer))`.execute(db)
   // The command itself counts as one (FTS5, section "The 'merge' Command").
   return (await changes(db)) - before >= 2
 }

@@ -1,13 +1,17 @@
 import { type RawBuilder, sql } from 'kysely'
-import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
 import type { MessageRow, ThreadRow } from '../tables.ts'
 import type { SearchFilter } from './filter.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
-import { listWaiting, type WaitingMessages, waitingMessages } from './waiting.ts'
+import { indexWaiting, listWaiting, type WaitingMessages, waitingMessages } from './waiting.ts'
 import { type Phrase, readPhrase, readTerms } from './words.ts'
+
+/** The newest messages that match a search: how many are counted and paged through. */
+export const searchMatches = 100_000
+/** The same in a search for threads, where the thread of each match must be looked up. */
+const searchThreadMatches = 15_000
 
 interface Condition extends Phrase {
   readonly isExcluded: boolean
@@ -25,7 +29,7 @@ interface Query {
 }
 
 /**
- * The ids of the messages that match, newest first. The cost is bounded: no more than `limits.searchMatches` of the newest matches
+ * The ids of the messages that match, newest first. The cost is bounded: no more than `searchMatches` of the newest matches
  * are counted and paged through, so `total` is exact up to there.
  * @param known the total, when it is known already
  */
@@ -41,8 +45,8 @@ export async function searchMessages(
   const match = matching(db, query)
   const waiting = hasWords(query) ? undefined : waitingMessages(db, scope, filter)
   // Of the index so many are before the page, whatever waits.
-  const before = Math.max(0, page.offset - (waiting ? limits.indexWaiting : 0))
-  const most = Math.max(0, Math.min(page.offset + page.limit, limits.searchMatches) - before)
+  const before = Math.max(0, page.offset - (waiting ? indexWaiting : 0))
+  const most = Math.max(0, Math.min(page.offset + page.limit, searchMatches) - before)
   const indexed = sql`select "messageId", ${match.order} as "at" ${match.from} order by ${match.newestFirst} limit ${most} offset ${before}`
   // In one statement: between two, what waits is moved into the index, and would be in both.
   const found = await sql<{ messageId: string }>`select "messageId" from (
@@ -77,7 +81,7 @@ export async function searchEarliest(
 
 /**
  * The threads in which a message matches, the one with the newest such message first. Of the newest matches no more
- * than `limits.searchThreadMatches` are looked at, so `total` is exact up to there.
+ * than `searchThreadMatches` are looked at, so `total` is exact up to there.
  * @param known the total, when it is known already
  */
 export async function searchThreads(
@@ -116,7 +120,7 @@ async function findThreads(
   page: Page,
   known: number | undefined,
 ): Promise<{ ids: string[]; total: number }> {
-  const most = limits.searchThreadMatches
+  const most = searchThreadMatches
   const found = (looked: number) => sql`from (
       select "threadId", ${match.order} as "at" ${match.from} order by ${match.newestFirst} limit ${looked}
     ) as "found" ${ofThreads(threads)}`
@@ -159,7 +163,7 @@ function hasWords({ conditions }: Query): boolean {
 
 async function countMessages(db: Db, match: Match, waiting: WaitingMessages | undefined): Promise<number> {
   const { rows } = await sql<{ total: number }>`select
-      (select count(*) from (select 1 ${match.from} limit ${limits.searchMatches}) as "found")
+      (select count(*) from (select 1 ${match.from} limit ${searchMatches}) as "found")
       + ${waiting ? sql`(select count(*) from ${waiting} as "waiting")` : sql`0`} as "total"`.execute(db)
   return rows[0]?.total ?? 0
 }

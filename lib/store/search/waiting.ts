@@ -1,8 +1,10 @@
-import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Db } from '../dialect/dialect.ts'
 import type { MessageRow } from '../tables.ts'
 import type { SearchFilter } from './filter.ts'
+
+/** The newest messages that wait to be indexed and that lists have all the same. */
+export const indexWaiting = 1_000
 
 /** A message that matches, and its thread. */
 export interface Waiting {
@@ -12,7 +14,7 @@ export interface Waiting {
 
 /**
  * The messages that are not in the index yet and match what is asked for besides words, newest first: lists that ask for no words
- * have them at once. Of more than `limits.indexWaiting` the newest.
+ * have them at once. Of more than `indexWaiting` the newest.
  */
 export function listWaiting(db: Db, scope: Scope, filter: WaitingFilter): Promise<Waiting[]> {
   return waitingMessages(db, scope, filter).execute()
@@ -26,16 +28,16 @@ export function waitingMessages(db: Db, scope: Scope, filter: WaitingFilter) {
   return allWaiting(db, scope, filter)
     .select(['message.id', 'message.threadId'])
     .orderBy('unindexedBody.messageId', 'desc')
-    .limit(limits.indexWaiting)
+    .limit(indexWaiting)
 }
 
-/** The same, of which the oldest `limits.indexWaiting`, oldest first. */
+/** The same, of which the oldest `indexWaiting`, oldest first. */
 export function listEarliestWaiting(db: Db, scope: Scope, filter: SearchFilter): Promise<MessageRow[]> {
   return allWaiting(db, scope, filter)
     .selectAll('message')
     .orderBy('message.createdAt')
     .orderBy('message.id')
-    .limit(limits.indexWaiting)
+    .limit(indexWaiting)
     .execute()
 }
 

@@ -1,4 +1,9 @@
-import { limits } from '../../base/limits.ts'
+/**
+ * The words of one message that it is found by, and the different ones among them: what stands after these (in the order of
+ * sender, subject, recipients, body) is not found. They are one step of the index, some milliseconds.
+ */
+const messageWords = 20_000
+export const messageDistinctWords = 4_000
 
 /** Characters of one text, and the longest token, that the index keeps; what is beyond is not found. */
 export const indexedTextLength = 256 * 1024
@@ -49,7 +54,7 @@ export interface SearchTexts {
 }
 
 /**
- * The words of a message: `limits.messageWords` at the most, and of different ones `limits.messageDistinctWords`, for each of
+ * The words of a message: `messageWords` at the most, and of different ones `messageDistinctWords`, for each of
  * these costs the index as much as many that it has already.
  */
 export function searchWords(message: SearchTexts): SearchWords {
@@ -77,11 +82,11 @@ function headerWords(message: SearchTexts) {
 /** Gives the beginning of what it is called with, until all of it together reaches a bound. */
 function keepWithinBounds(): (tokens: readonly string[]) => readonly string[] {
   const distinct = new Set<string>()
-  let left: number = limits.messageWords
+  let left: number = messageWords
   return tokens => {
     let count = 0
     for (const token of tokens) {
-      if (count === left || (distinct.size === limits.messageDistinctWords && !distinct.has(token))) break
+      if (count === left || (distinct.size === messageDistinctWords && !distinct.has(token))) break
       distinct.add(token)
       count++
     }
@@ -98,9 +103,9 @@ function keepWithinBounds(): (tokens: readonly string[]) => readonly string[] {
 export function indexTokens(text: string): string[] {
   const tokens: string[] = []
   const words = folded(text.slice(0, indexedTextLength))
-  if (isAscii(words)) return (words.match(/[a-z0-9]+/g) ?? []).slice(0, limits.messageWords).map(shortened)
+  if (isAscii(words)) return (words.match(/[a-z0-9]+/g) ?? []).slice(0, messageWords).map(shortened)
   for (const [word, run] of words.matchAll(runs)) {
-    if (tokens.length >= limits.messageWords) break
+    if (tokens.length >= messageWords) break
     if (run === undefined) tokens.push(shortened(word))
     else for (const pair of pairsOf(run)) tokens.push(pair)
   }

@@ -1,10 +1,14 @@
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { readRetryAfter } from '../../base/retry-after.ts'
 import type { AccountKey } from './account-key.ts'
 import { AcmeFault } from './fault.ts'
 import type { AcmeAnswer, AcmeHttp } from './http.ts'
+
+/** How often a nonce that the CA refuses is replaced. */
+export const acmeNonceRetries = 30
+/** The longest Retry-After of a CA that is followed. */
+export const acmeRetryAfterMs = 7 * 86_400_000
 
 /** The part of a CA's directory that is asked (RFC 8555 §7.1.1). */
 interface Directory {
@@ -69,13 +73,13 @@ export async function connectToCa(parts: ClientParts): Promise<AcmeClient> {
       nonce = answer.field('replay-nonce')
       const json = parse(answer)
       const retryAfterMs =
-        readRetryAfter(answer.field('retry-after') ?? '', clock.now(), limits.acmeRetryAfterMs) ?? 0
+        readRetryAfter(answer.field('retry-after') ?? '', clock.now(), acmeRetryAfterMs) ?? 0
       if (answer.status < 300) {
         return { url: answer.field('location') ?? url, json, text: answer.body, retryAfterMs, answer }
       }
       // RFC 8555 §6.5: a nonce may be refused at any time, and the same is asked again with a fresh one.
       const isBadNonce = json.type === 'urn:ietf:params:acme:error:badNonce'
-      if (!isBadNonce || tried >= limits.acmeNonceRetries) {
+      if (!isBadNonce || tried >= acmeNonceRetries) {
         throw new AcmeFault(`the CA refuses: ${problemText(json, answer.status)}`, { retryAfterMs })
       }
     }

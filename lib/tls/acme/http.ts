@@ -1,7 +1,10 @@
 import { Agent, request } from 'undici'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { AcmeFault } from './fault.ts'
+
+/** An answer of a CA (ACME): its bytes, and how long it may take. */
+export const acmeAnswerBytes = 256 * 1024
+const acmeAnswerMs = 30_000
 
 /** What a CA answered. */
 export interface AcmeAnswer {
@@ -24,11 +27,11 @@ export interface AcmeHttp {
  */
 export function createAcmeHttp(signal: AbortSignal, ca?: string): AcmeHttp {
   const agent = new Agent({
-    connect: { timeout: limits.acmeAnswerMs, ...(ca !== undefined && { ca }) },
+    connect: { timeout: acmeAnswerMs, ...(ca !== undefined && { ca }) },
     allowH2: false,
-    maxResponseSize: limits.acmeAnswerBytes,
-    headersTimeout: limits.acmeAnswerMs,
-    bodyTimeout: limits.acmeAnswerMs,
+    maxResponseSize: acmeAnswerBytes,
+    headersTimeout: acmeAnswerMs,
+    bodyTimeout: acmeAnswerMs,
   })
   // The signal of a request is not heeded by it while its connection is being made.
   signal.addEventListener('abort', () => void agent.destroy(), { once: true })
@@ -43,7 +46,7 @@ export function createAcmeHttp(signal: AbortSignal, ca?: string): AcmeHttp {
         } = await request(url, {
           dispatcher: agent,
           method,
-          signal: AbortSignal.timeout(limits.acmeAnswerMs),
+          signal: AbortSignal.timeout(acmeAnswerMs),
           // RFC 8555 §6.1 wants a User-Agent.
           headers: {
             'user-agent': 'mailboxd',

@@ -1,12 +1,16 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
-import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { CertificateFault, checkPair, type Pair } from '../pair.ts'
 import { type AcmeClient, problemText, type Resource } from './client.ts'
 import { AcmeFault } from './fault.ts'
 import { isToken, type Responder } from './responder.ts'
 import { createSigningRequest } from './signing-request.ts'
+
+/** One order of a certificate from its begin to its end, and how often it is asked meanwhile how it stands. */
+export const acmeOrderMs = 600_000
+const acmePollMs = 1_000
+const acmePollMaxMs = 60_000
 
 interface OrderParts {
   readonly client: AcmeClient
@@ -20,7 +24,7 @@ interface OrderParts {
 /** Orders one certificate for all names, proves each by http-01, and gives it with its new key (RFC 8555 §7.1). @throws AcmeFault */
 export async function orderCertificate(parts: OrderParts): Promise<Pick<Pair, 'key' | 'cert'>> {
   const { client, names, clock } = parts
-  const deadline = clock.monotonicMs() + limits.acmeOrderMs
+  const deadline = clock.monotonicMs() + acmeOrderMs
   const order = await client.newOrder(names)
   for (const url of texts(order.json.authorizations).slice(0, names.length)) await prove(parts, url, deadline)
   await settle(parts, order.url, ['ready', 'valid'], deadline)
@@ -54,7 +58,7 @@ async function settle(
   wanted: readonly string[],
   deadline: number,
 ): Promise<Resource> {
-  for (let waitMs: number = limits.acmePollMs; ; waitMs = Math.min(waitMs * 1.5, limits.acmePollMaxMs)) {
+  for (let waitMs: number = acmePollMs; ; waitMs = Math.min(waitMs * 1.5, acmePollMaxMs)) {
     const resource = await client.post(url)
     const { status } = resource.json
     if (typeof status === 'string' && wanted.includes(status)) return resource
@@ -62,7 +66,7 @@ async function settle(
     if (!isUnderWay) throw new AcmeFault(oneLine(`the CA says ${String(status)}: ${reasonOf(resource.json)}`))
     const left = deadline - clock.monotonicMs()
     if (left <= 0) throw new AcmeFault('the CA did not come to an end in time')
-    const pauseMs = Math.min(Math.max(waitMs, Math.min(resource.retryAfterMs, limits.acmePollMaxMs)), left)
+    const pauseMs = Math.min(Math.max(waitMs, Math.min(resource.retryAfterMs, acmePollMaxMs)), left)
     await wait(pauseMs, undefined, { signal })
   }
 }

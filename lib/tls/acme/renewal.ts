@@ -2,12 +2,11 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { replaceFile } from '../../base/durable-file.ts'
-import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { CertificateFault, type Pair, readPair } from '../pair.ts'
 import { accountKeyPath, openAccountKey } from './account-key.ts'
-import { connectToCa } from './client.ts'
+import { acmeRetryAfterMs, connectToCa } from './client.ts'
 import { AcmeFault } from './fault.ts'
 import { createAcmeHttp } from './http.ts'
 import { issuedPaths } from './issued.ts'
@@ -15,6 +14,15 @@ import { orderCertificate } from './order.ts'
 import { openResponder, type Responder } from './responder.ts'
 import { exchangeCertificate, type SharedOrders, takeOver } from './shared.ts'
 import { readStanding, type Standing, standingPath, writeStanding } from './standing.ts'
+
+/** The gaps after failed orders, until the last for as long as it takes; and the longest that a CA may ask for. */
+const acmeGapsMs = [600_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000] as const
+/** How often is looked whether a name has got its first address. */
+const acmeAddressMs = 30_000
+/** Failed orders after which a name waits like any other (Let's Encrypt allows five an hour). */
+const acmeEarlyOrders = 3
+/** How often it is looked whether a certificate is due. */
+const acmeLookMs = 600_000
 
 export interface RenewalParts {
   /** The address of the CA's directory. */
@@ -120,12 +128,7 @@ export function startRenewal(parts: RenewalParts): Renewal {
     // A time that is too far off is that of a clock that was wrong.
     isForAddress = false
     const waitMs = standing ? Date.parse(standing.notBefore) - now.getTime() : 0
-    if (
-      standing &&
-      standing.order === orderOf(parts) &&
-      waitMs > 0 &&
-      waitMs <= limits.acmeRetryAfterMs * 2
-    ) {
+    if (standing && standing.order === orderOf(parts) && waitMs > 0 && waitMs <= acmeRetryAfterMs * 2) {
       if (!(await hasWhatWasMissing(standing))) return sayOnce(standing)
       log.info({ names: standing.withoutAddress }, 'ACME: the names have addresses now')
     }
@@ -139,7 +142,7 @@ export function startRenewal(parts: RenewalParts): Renewal {
 
   /** A CA refuses who lets too many orders fail, so this cuts only the first gaps short. */
   async function hasWhatWasMissing({ withoutAddress, failures }: Standing): Promise<boolean> {
-    if (withoutAddress.length === 0 || failures > limits.acmeEarlyOrders) return false
+    if (withoutAddress.length === 0 || failures > acmeEarlyOrders) return false
     isForAddress = true
     const found = await Promise.all(withoutAddress.map(parts.hasAddress))
     return found.every(has => has === true)
@@ -155,7 +158,7 @@ export function startRenewal(parts: RenewalParts): Renewal {
       await note(undefined)
     } catch (error) {
       if (stopping.signal.aborted) return
-      const gapMs = limits.acmeGapsMs[Math.min(failures, limits.acmeGapsMs.length - 1)]!
+      const gapMs = acmeGapsMs[Math.min(failures, acmeGapsMs.length - 1)]!
       const retryAfterMs = error instanceof AcmeFault ? error.retryAfterMs : 0
       const notBefore = isoAfter(clock.now(), Math.max(gapMs * (0.9 + 0.2 * parts.random()), retryAfterMs))
       const said = oneLine(error instanceof Error ? error.message : String(error))
@@ -188,10 +191,10 @@ export function startRenewal(parts: RenewalParts): Renewal {
     return working
   }
 
-  const timer = setInterval(look, limits.acmeLookMs).unref()
+  const timer = setInterval(look, acmeLookMs).unref()
   const forAddress = setInterval(() => {
     if (isForAddress || isElsewhere) void look()
-  }, limits.acmeAddressMs).unref()
+  }, acmeAddressMs).unref()
   const changesNoMore = shared?.onChange(() => void look())
   void look()
   return {

@@ -1,6 +1,9 @@
 import { createServer, type Server } from 'node:http'
-import { limits } from '../../base/limits.ts'
 import type { SharedOrders } from './shared.ts'
+
+/** Connections that ask for the answer to a challenge: at the same time, and how long one may take. */
+const acmeConnections = 100
+const acmeConnectionMs = 10_000
 
 /** Answers the question of a CA (http-01, RFC 8555 §8.3), and no other. */
 export interface Responder {
@@ -42,10 +45,10 @@ export async function openResponder(
         })
         response.end(answer ?? '')
       })
-      server.requestTimeout = limits.acmeConnectionMs
-      server.headersTimeout = limits.acmeConnectionMs
-      server.setTimeout(limits.acmeConnectionMs, socket => socket.destroy())
-      server.maxConnections = limits.acmeConnections
+      server.requestTimeout = acmeConnectionMs
+      server.headersTimeout = acmeConnectionMs
+      server.setTimeout(acmeConnectionMs, socket => socket.destroy())
+      server.maxConnections = acmeConnections
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject)
         server.listen({ host, port, ipv6Only: true }, () => resolve(server.off('error', reject) && undefined))

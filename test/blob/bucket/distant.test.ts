@@ -5,9 +5,14 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import type { Blobs } from '../../../lib/blob/blobs.ts'
-import { openDistant } from '../../../lib/blob/bucket/distant.ts'
+import {
+  bucketRestMs,
+  cacheKeptMs,
+  cacheOldMs,
+  openDistant,
+  strayObjectMs,
+} from '../../../lib/blob/bucket/distant.ts'
 import { type Bucket, openS3 } from '../../../lib/blob/bucket/s3.ts'
 import { readContent, sumFile } from '../../../lib/blob/content.ts'
 import { openDisk } from '../../../lib/blob/disk.ts'
@@ -141,7 +146,7 @@ t.test('without an answer nothing is promised: neither kept nor missing', async 
   await start()
   t.equal(await textOf(id), 'there')
   t.equal(await blobs.remove(id), false, 'not before a minute is over')
-  aheadMs = limits.bucketRestMs
+  aheadMs = bucketRestMs
   t.equal(await blobs.remove(id), true)
   t.equal(await textOf(id), undefined)
 })
@@ -150,7 +155,7 @@ t.test('only what lies in the bucket for longer than a day can be stray', async 
   const { blobs, keep, directory } = await open(t)
   const [old, young] = [v7(), v7()]
   for (const id of [old, young]) await keep(id, id)
-  const dayAgo = (systemClock.now().getTime() - limits.strayObjectMs - 60_000) / 1000
+  const dayAgo = (systemClock.now().getTime() - strayObjectMs - 60_000) / 1000
   const file = join(directory, 'here', old.slice(-2), old)
   const [name] = readdirSync(join(file, '..')).filter(one => one.startsWith(old) && one.includes('object'))
   utimesSync(join(file, '..', name!), dayAgo, dayAgo)
@@ -192,15 +197,15 @@ t.test('copies go when they are too much or old, and never under who reads them'
     utimesSync(cached(id), at, at)
   }
   t.equal(await blobs.trimCache(), 0, 'all were read just now')
-  ago(ids[1]!, limits.cacheKeptMs + 60_000)
-  ago(ids[2]!, limits.cacheKeptMs + 120_000)
-  ago(ids[3]!, limits.cacheKeptMs + 180_000)
+  ago(ids[1]!, cacheKeptMs + 60_000)
+  ago(ids[2]!, cacheKeptMs + 120_000)
+  ago(ids[3]!, cacheKeptMs + 180_000)
   t.equal(await blobs.trimCache(), 2, 'until the rest has room')
   t.strictSame(
     ids.map(id => existsSync(cached(id))),
     [true, true, false, false],
   )
-  ago(ids[1]!, limits.cacheOldMs + 60_000)
+  ago(ids[1]!, cacheOldMs + 60_000)
   t.equal(await blobs.trimCache(), 1)
   t.equal(
     readFileSync(

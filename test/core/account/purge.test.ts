@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { deleteInbox } from '../../../lib/core/account/inboxes.ts'
 import { purgeDeletedInboxes } from '../../../lib/core/account/purge.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
+import { sweepRows } from '../../../lib/store/sweeps.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
@@ -91,9 +91,9 @@ t.test('a deleted inbox leaves nothing but its row; what others share stays', as
 t.test('a large inbox goes in steps, so that no write is long', async t => {
   const { app, inbox, receive } = await setUp(t)
   const ann = await inbox('ann')
-  const count = limits.sweepRows + 5
+  const count = sweepRows + 5
   for (let made = 0; made < count; made++) await receive(`number ${made}`, 0, 'ann')
   await deleteInbox(app, operator, ann)
-  t.strictSame(await purgeAll(app), [limits.sweepRows, 5, limits.sweepRows, 5, 1, 1])
+  t.strictSame(await purgeAll(app), [sweepRows, 5, sweepRows, 5, 1, 1])
   t.strictSame(await countsOf(app), { message: 0, thread: 0, delivery: 0, queueEntry: 0, raw: 0 })
 })

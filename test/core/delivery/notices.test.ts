@@ -1,12 +1,13 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
+import { replyLoopMessages } from '../../../lib/base/problem.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createKey } from '../../../lib/core/account/keys.ts'
 import type { Networked } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
-import { tellDueNotices } from '../../../lib/core/delivery/notices.ts'
+import { noticeGivenUpMs, noticePutOffMs, tellDueNotices } from '../../../lib/core/delivery/notices.ts'
+import { delayNoticeMs, noticeGapMs, noticeGatherMs } from '../../../lib/core/delivery/owed-notices.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { listOwedNotices, settleOwedNotice } from '../../../lib/store/owed-notices.ts'
 import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
@@ -285,7 +286,7 @@ t.test('what is known is told after a while, and the rest later, in few notices'
   t.strictSame((await listOwedNotices(app.store.read, messageId))[0], owed)
   await tellDueNotices(app)
   t.same(await notices(), [])
-  wait(limits.noticeGatherMs)
+  wait(noticeGatherMs)
   await tellDueNotices(app)
   const groups = async () => (await notices()).map(notice => notice.groups.length - 1)
   t.strictSame(await groups(), [2])
@@ -293,7 +294,7 @@ t.test('what is known is told after a while, and the rest later, in few notices'
   await deliverAll()
   await tellDueNotices(app)
   t.strictSame(await groups(), [2], 'not one after the other')
-  wait(limits.noticeGapMs)
+  wait(noticeGapMs)
   await Promise.all([tellDueNotices(app), tellDueNotices(app)])
   t.strictSame(await groups(), [2, 4], 'and once, whoever tells it')
 })
@@ -311,7 +312,7 @@ t.test('a delay of which others are waited for is told once, unless it is over b
     const [bob, untried] = rows.toSorted((one, other) => (one.recipient < other.recipient ? -1 : 1))
     await app.store.write(db => app.queue.hold(db, untried!.id))
     await deliverAll()
-    wait(limits.delayNoticeMs + 1)
+    wait(delayNoticeMs + 1)
     await deliverAll()
     RCPT = end
     const entry = await app.store.read
@@ -322,7 +323,7 @@ t.test('a delay of which others are waited for is told once, unless it is over b
     await app.store.write(db => app.queue.hurry(db, entry))
     await deliverAll()
     t.same(await notices(), [], 'the other one is about to be tried')
-    wait(limits.noticeGatherMs)
+    wait(noticeGatherMs)
     await tellDueNotices(app)
     const actions = (await notices()).map(({ groups }) => groups[1].Action)
     t.strictSame(actions, told, end)
@@ -331,14 +332,14 @@ t.test('a delay of which others are waited for is told once, unless it is over b
 
 t.test('where a bound against loops keeps a notice out it is told when that is over', needed, async t => {
   const { submit, deliverAll, notices, wait, app } = await setUp(t, { RCPT: '550 5.1.1 nobody of that name' })
-  for (let n = 0; n < limits.replyLoopMessages + 5; n++) {
+  for (let n = 0; n < replyLoopMessages + 5; n++) {
     await submit('<ann@ours.example>', `<u${n}@theirs.example>`)
     await deliverAll()
   }
-  t.equal((await notices()).length, limits.replyLoopMessages, 'all of one thread')
-  wait(limits.noticePutOffMs + 1)
+  t.equal((await notices()).length, replyLoopMessages, 'all of one thread')
+  wait(noticePutOffMs + 1)
   await tellDueNotices(app)
-  t.equal((await notices()).length, limits.replyLoopMessages + 5)
+  t.equal((await notices()).length, replyLoopMessages + 5)
 })
 
 t.test('a notice for which the inbox is full is told when it has room', needed, async t => {
@@ -355,10 +356,10 @@ t.test('a notice for which the inbox is full is told when it has room', needed, 
     log.find(({ msg }) => msg === 'notice not let in'),
     { reply: /4\.2\.2/ },
   )
-  wait(limits.noticePutOffMs + 1)
+  wait(noticePutOffMs + 1)
   await tellDueNotices(full)
   t.strictSame(await notices(), [])
-  wait(limits.noticePutOffMs + 1)
+  wait(noticePutOffMs + 1)
   await tellDueNotices(app)
   t.equal((await notices()).length, 1)
 })
@@ -407,10 +408,10 @@ t.test('a notice that can not be made is given up after days, which is said once
   const [entry] = await claim(app.queue, 'delivery')
   await deliver(broken, entry!)
   await deliverAll()
-  const hours = Math.ceil(limits.noticeGivenUpMs / limits.noticePutOffMs) + 2
+  const hours = Math.ceil(noticeGivenUpMs / noticePutOffMs) + 2
   let tried = 0
   for (let n = 0; n < hours; n++) {
-    wait(limits.noticePutOffMs + 1)
+    wait(noticePutOffMs + 1)
     tried += await tellDueNotices(broken)
   }
   t.ok(tried >= hours - 3 && tried < hours, `${tried} of ${hours}`)

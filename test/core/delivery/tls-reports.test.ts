@@ -1,9 +1,12 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { isoAfter } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
-import { sendTlsReports } from '../../../lib/core/delivery/tls-reports.ts'
+import {
+  sendTlsReports,
+  tlsReportsToAddress,
+  tlsReportsToDomain,
+} from '../../../lib/core/delivery/tls-reports.ts'
 import { putStsPolicy } from '../../../lib/store/sts-policies.ts'
 import { countTlsResults, listTlsResults, listUnreported } from '../../../lib/store/tls-results.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
@@ -116,7 +119,7 @@ t.test(
 )
 
 t.test('whoever names an address, and how many do, it gets so many reports a day', async t => {
-  const domains = Array.from({ length: limits.tlsReportsToDomain + 30 }, (_, n) => `d${n}.evil.example`)
+  const domains = Array.from({ length: tlsReportsToDomain + 30 }, (_, n) => `d${n}.evil.example`)
   const dns = await startDns(
     Object.fromEntries(
       domains.map((name, n) => {
@@ -137,8 +140,8 @@ t.test('whoever names an address, and how many do, it gets so many reports a day
   t.equal(done, domains.length, 'the others are done with, too')
   const rows = await app.store.read.selectFrom('delivery').select('recipient').execute()
   const ofOne = rows.filter(({ recipient }) => recipient.toLowerCase() === 'one@victim.example')
-  t.equal(ofOne.length, limits.tlsReportsToAddress)
-  t.equal(rows.length, limits.tlsReportsToDomain)
+  t.equal(ofOne.length, tlsReportsToAddress)
+  t.equal(rows.length, tlsReportsToDomain)
 })
 
 t.test('nobody is told where that is not set, or where no mail leaves', async t => {

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { checkDoors, checkWayOut } from '../../../lib/core/doctor/doors.ts'
+import { certificateSoonDays, checkDoors, checkWayOut } from '../../../lib/core/doctor/doors.ts'
 import { startApi } from '../../support/api-app.ts'
 import { type CertificateFiles, writeCertificateFor } from '../../support/certificate.ts'
 import { startDns } from '../../support/dns.ts'
@@ -41,8 +40,8 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
   const dir = temporaryDir(t)
   const make = (stem: string, name: string, days: number) => writeCertificateFor(dir, [name], { stem, days })
   const good = await make('good', host, 90)
-  const short = await make('short', host, limits.certificateSoonDays)
-  const enough = await make('enough', host, limits.certificateSoonDays + 1)
+  const short = await make('short', host, certificateSoonDays)
+  const enough = await make('enough', host, certificateSoonDays + 1)
   const other = await make('other', 'somebody-else.example', 90)
   const unknown = await make('unknown', host, 90)
   const expired = await writeExpiredCertificate(dir, host)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { walBytes } from '../../../lib/core/app/storage-watch.ts'
 import { loadFindings } from '../../../lib/core/doctor/load.ts'
 
 const quiet = {
@@ -12,7 +12,7 @@ const quiet = {
     oldestMs: 86_400_000,
   },
   index: { waiting: 5, failed: 0, lagMs: 1000 },
-  disk: { database: 1e9, log: limits.logBytes, free: 1e9 },
+  disk: { database: 1e9, log: walBytes, free: 1e9 },
 }
 
 t.test('the doctor tells what waits too long, and is quiet about what waits as it should', async t => {
@@ -20,7 +20,7 @@ t.test('the doctor tells what waits too long, and is quiet about what waits as i
   const found = loadFindings({
     queue: { ...quiet.queue, oldestMs: 2 * 86_400_000, late: [{ kind: 'delivery', lateMs: 3_600_000 }] },
     index: { waiting: 10_000, failed: 2, lagMs: 1_200_000 },
-    disk: { ...quiet.disk, log: 9 * limits.logBytes },
+    disk: { ...quiet.disk, log: 9 * walBytes },
   })
   t.strictSame(
     found.map(({ level, code, subject }) => [level, code, subject]),

@@ -1,10 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { programVersion } from '../../../lib/base/package-root.ts'
 import { parseConfig } from '../../../lib/config/load.ts'
-import { checkMachine } from '../../../lib/core/doctor/machine.ts'
+import { checkMachine, filesBeside } from '../../../lib/core/doctor/machine.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 const daemon = {
@@ -68,11 +67,7 @@ t.test('each want of the machine is told, and a sound one has none', async t => 
   t.strictSame(await found({ files: '1024' }), ['warning files_few'])
   const { smtp, http, delivery, webhook } = config
   const needed =
-    smtp.max_connections +
-    http.max_connections +
-    delivery.concurrency +
-    webhook.concurrency +
-    limits.filesBeside
+    smtp.max_connections + http.max_connections + delivery.concurrency + webhook.concurrency + filesBeside
   t.strictSame(await found({ files: String(needed) }), [])
   t.strictSame(await found({ files: String(needed - 1) }), ['warning files_few'])
   t.strictSame(await found({}, { ...daemon, version: '0.0.1' }), ['warning version_differs'])

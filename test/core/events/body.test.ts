@@ -1,9 +1,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { eventBytes } from '../../../lib/core/events/body.ts'
 import { EventBody } from '../../../lib/model/event-body.ts'
 import { leaveEvent } from '../../../lib/store/events.ts'
+import { listBytes } from '../../../lib/store/listed-messages.ts'
 import type { EventRow, WholeMessage } from '../../../lib/store/tables.ts'
 import { startApi } from '../../support/api-app.ts'
 import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
@@ -174,13 +175,13 @@ t.test('what a stranger makes long is cut, and it says what', async t => {
     t.equal(event.message.id, row.id)
     const alone = (await listed(`?limit=1&after=${events.at(-2)?.event_id ?? zero}`)).events[0]
     const bytes = Buffer.byteLength(JSON.stringify(alone))
-    t.ok(bytes <= limits.eventBytes, `${name}: ${bytes}`)
+    t.ok(bytes <= eventBytes, `${name}: ${bytes}`)
     t.strictSame(alone.message.truncated_fields, cut, name)
     t.equal(alone.message.truncated, cut && true, name)
     t.ok(row.bodyText.startsWith(alone.message.body_text))
     t.ok(alone.message.body_text.isWellFormed())
     // No more goes than has to: of texts about as much is left as there is room for.
-    if (cut?.at(-1)?.endsWith('text')) t.ok(bytes > limits.eventBytes / 2, `${name}: ${bytes} are left`)
+    if (cut?.at(-1)?.endsWith('text')) t.ok(bytes > eventBytes / 2, `${name}: ${bytes} are left`)
   }
   const longReply = (await listed()).events[2].message
   t.equal(longReply.reply_text, long(100), 'a short text stays whole beside a long one')
@@ -195,7 +196,7 @@ t.test('a page of large ones', async t => {
   for (let n = 0; n < 94; n++) await write({ messageId: id })
   const { events, bytes } = await listed('?limit=100')
   t.equal(events.length, 100)
-  t.ok(bytes < limits.listedBytes + 1000, `${bytes}`)
+  t.ok(bytes < listBytes + 1000, `${bytes}`)
   t.equal(events[0].message.body_text.length, 900_000, 'as long as there is room they are whole')
   t.match(events[99].message, { id, truncated: true, reply_text: 'Hi', body_text: /^y{5000}/ })
   t.strictSame(faults, [])

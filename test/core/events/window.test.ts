@@ -1,6 +1,11 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { createEventWindow, type WindowEvent } from '../../../lib/core/events/window.ts'
+import {
+  createEventWindow,
+  streamWindowBytes,
+  streamWindowEvents,
+  streamWindowMs,
+  type WindowEvent,
+} from '../../../lib/core/events/window.ts'
 
 const idOf = (number: number) => String(number).padStart(8, '0')
 
@@ -27,12 +32,12 @@ t.test('gives what came after an id', async t => {
 
 t.test('is bounded in number, bytes and age', async t => {
   const many = createEventWindow('')
-  for (let n = 1; n <= limits.streamWindowEvents + 5; n++) many.append([event(n)], 0)
-  t.strictSame([many.start, many.end], [idOf(5), idOf(limits.streamWindowEvents + 5)])
-  t.equal(many.after(many.start, 1_000_000).length, limits.streamWindowEvents)
+  for (let n = 1; n <= streamWindowEvents + 5; n++) many.append([event(n)], 0)
+  t.strictSame([many.start, many.end], [idOf(5), idOf(streamWindowEvents + 5)])
+  t.equal(many.after(many.start, 1_000_000).length, streamWindowEvents)
 
   const large = createEventWindow('')
-  const half = limits.streamWindowBytes / 2
+  const half = streamWindowBytes / 2
   large.append([event(1, half), event(2, half)], 0)
   t.equal(large.start, '')
   large.append([event(3, 1)], 0)
@@ -41,10 +46,10 @@ t.test('is bounded in number, bytes and age', async t => {
   const old = createEventWindow('')
   old.append([event(1)], 0)
   old.append([event(2)], 1_000)
-  old.dropOld(limits.streamWindowMs)
+  old.dropOld(streamWindowMs)
   t.equal(old.start, '')
-  old.dropOld(limits.streamWindowMs + 1)
+  old.dropOld(streamWindowMs + 1)
   t.equal(old.start, idOf(1))
-  old.dropOld(limits.streamWindowMs + 1_001)
+  old.dropOld(streamWindowMs + 1_001)
   t.strictSame([old.start, old.end, old.after(idOf(2), 10)], [idOf(2), idOf(2), []])
 })

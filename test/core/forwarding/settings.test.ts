@@ -1,7 +1,6 @@
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { changeInbox, createInbox, deleteInbox, getInbox } from '../../../lib/core/account/inboxes.ts'
 import { addMember } from '../../../lib/core/account/members.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'
@@ -9,6 +8,7 @@ import { purgeDeletedInboxes } from '../../../lib/core/account/purge.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { forwardIfUndelivered } from '../../../lib/core/forwarding/copy.ts'
 import { noteForwardFailure } from '../../../lib/core/forwarding/outcome.ts'
+import { forwardConfirmationMs } from '../../../lib/core/forwarding/question.ts'
 import { prepareReception } from '../../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
@@ -528,7 +528,7 @@ t.test('a deleted inbox: its questions go with it, but not those that still coun
   await deleteInbox(app, operator, old.id)
   await purge()
   t.match(await question(), [{ inboxId: inbox.id }])
-  t.ok(limits.forwardConfirmationMs > 3_700_000)
+  t.ok(forwardConfirmationMs > 3_700_000)
 })
 
 t.test('results of authentication that claim to be ours go nowhere, and those of others do', async t => {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
+import { namedAuthorsMax } from '../../../lib/core/inbound/receive.ts'
 import { listAudit } from '../../../lib/core/policy/audit.ts'
 import { replacePolicy } from '../../../lib/core/policy/rules.ts'
 import { startDns } from '../../support/dns.ts'
@@ -173,8 +173,8 @@ t.test('no writing of From passes an allow rule as two people', async t => {
   t.match(await send('From: Boss <boss@ｔrusted.com>', 'ann'), /^250 /)
   t.match((await messages()).at(-1), { inboxId: ann, fromAddr: 'boss@trusted.com', verdict: 'clean' })
   const many = (count: number) => Array.from({ length: count }, (_, at) => `a${at}@evil.com`).join(',\r\n ')
-  t.match(await send(`From: ${many(limits.namedAuthors)}`, 'bea'), /^250 /)
-  t.match(await send(`From: ${many(limits.namedAuthors)}\r\nFrom: boss@trusted.com`, 'bea'), /^554 5\.6\.0 /)
+  t.match(await send(`From: ${many(namedAuthorsMax)}`, 'bea'), /^250 /)
+  t.match(await send(`From: ${many(namedAuthorsMax)}\r\nFrom: boss@trusted.com`, 'bea'), /^554 5\.6\.0 /)
 })
 
 t.test('postmaster is reached through every allowlist, but not by who is blocked', async t => {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { dkimSign } from 'mailauth'
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
+import { deferralMs } from '../../../lib/core/inbound/deferral.ts'
 import { prepareReception } from '../../../lib/core/inbound/receive.ts'
-import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
+import { createReceiver, deferralsPerNetwork } from '../../../lib/core/inbound/receiver.ts'
 import { writeReception } from '../../../lib/core/inbound/write.ts'
 import { openRaw } from '../../../lib/core/mailbox/raws.ts'
 import { deriveRecipients } from '../../../lib/core/outbound/correspondents.ts'
@@ -13,6 +13,7 @@ import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose
 import { sealArc, sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
 import type { MailReader } from '../../../lib/reading/pool.ts'
+import { smtpRefusals } from '../../../lib/smtpd/session-bounds.ts'
 import { type DnsZone, startDns } from '../../support/dns.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -60,7 +61,7 @@ async function setUp(t: Test, toml = '') {
     /** Hands a message in; gives the reply to its end. */
     async mail(content: string | Buffer, mailFrom = 'x@evil.example') {
       // A session ends after some refusals.
-      if (++count % (limits.smtpRefusals / 2) === 0) dialog = await greetedDialog(door.port)
+      if (++count % (smtpRefusals / 2) === 0) dialog = await greetedDialog(door.port)
       await dialog.envelope(mailFrom, 'ann@ours.example')
       // It ends the last line itself.
       const { code, text } = await dialog.data(content.toString().replace(/\r\n$/, ''))
@@ -361,10 +362,10 @@ t.test('what DNS does not say now is asked again, for a bounded time', async t =
         .set({ firstAt: new Date(app.clock.now().getTime() - ms).toISOString() })
         .execute(),
     )
-  await age(limits.deferralMs - 60_000)
+  await age(deferralMs - 60_000)
   t.match(await mail(content), /^451 4\.7\.26 /, 'until its time is over')
   t.strictSame(await messages(), [])
-  await age(limits.deferralMs + 60_000)
+  await age(deferralMs + 60_000)
   t.match(await mail(letter(forged, ['Message-ID: <two@evil.example>'])), /^451 /, 'another has its own time')
   t.match(await mail(content), /^250 /)
   t.match(await newest(), { authentication: { dmarc: 'temperror' } })
@@ -387,7 +388,7 @@ t.test('what DNS does not say now is asked again, for a bounded time', async t =
   t.match(await mail(unknown), /^451 4\.7\.26 /, 'an aligned key')
   dns.fail('sub.trusted.example', 'SERVFAIL')
   t.match(await mail(letter(forged), 'x@sub.trusted.example'), /^451 4\.7\.26 /, 'aligned SPF')
-  await age(limits.deferralMs + 60_000)
+  await age(deferralMs + 60_000)
   t.match(await mail(unknown), /^250 /)
   t.match(await newest(), { verdict: 'spam', authentication: { dmarc: 'temperror' } })
 })
@@ -396,14 +397,14 @@ t.test('what is remembered of that is bounded', async t => {
   dns.fail('_dmarc.trusted.example', 'SERVFAIL')
   const firstAt = app.clock.now().toISOString()
   await app.store.write(async db => {
-    for (let i = 0; i < limits.deferralsPerNetwork; i++) {
+    for (let i = 0; i < deferralsPerNetwork; i++) {
       // From whichever address of the block they came: ten addresses of one network do not use up the room of all.
       const row = { id: `${i}`, network: '127.0.0.0/24', firstAt }
       await db.insertInto('authenticationDeferral').values(row).execute()
     }
   })
   t.match(await mail(letter(forged)), /^451 4\.7\.26 /)
-  t.equal((await deferrals()).length, limits.deferralsPerNetwork)
+  t.equal((await deferrals()).length, deferralsPerNetwork)
 })
 
 t.test('our results stand above it, and none that came from outside do', async t => {

@@ -1,16 +1,17 @@
 import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { createLog } from '../../../lib/base/log.ts'
 import type { Scope } from '../../../lib/base/scope.ts'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
 import { startIndexing } from '../../../lib/core/mailbox/indexing.ts'
+import { indexPollMs } from '../../../lib/store/dialect/kept-thread.ts'
 import { type Followed, followIndex, type IndexTrouble } from '../../../lib/store/indexing.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'
 import { mergeIndex } from '../../../lib/store/search/full-text.ts'
 import { searchMessages } from '../../../lib/store/search/search.ts'
+import { messageDistinctWords } from '../../../lib/store/search/words.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { indexed, listUnindexedIds } from '../../support/indexed.ts'
 import {
@@ -235,7 +236,7 @@ onEveryDatabase('what comes one by one is gathered into batches', async (t, stor
   // It asks for the time at each look, and around each step of one.
   await until('it to have looked again', () => looks >= before + 6)
   t.strictSame(await listUnindexedIds(store), [id], 'it waits for others')
-  clock.ms += limits.indexPollMs
+  clock.ms += indexPollMs
   await until('it to be found', async () => (await count(store, 'letter')) === 2)
   await indexing.stop()
 })
@@ -257,7 +258,7 @@ onEveryDatabase('what hinders all of it is told at its begin and at its end', as
 })
 
 onEveryDatabase('a message of very many different words is found by the first of them', async (t, store) => {
-  const most = limits.messageDistinctWords
+  const most = messageDistinctWords
   await insertTexts(store, [
     `${strangeWords(most - 100)} ${'again '.repeat(500)} ${strangeWords(9000, 'late')}`,
   ])

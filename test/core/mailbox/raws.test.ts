@@ -10,7 +10,6 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { BytesElsewhere } from '../../../lib/base/blobs-fault.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { DiskFailed } from '../../../lib/base/storage-fault.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import type { App } from '../../../lib/core/app/app.ts'
@@ -19,10 +18,13 @@ import { verify } from '../../../lib/core/backup/verify.ts'
 import { checkStrays } from '../../../lib/core/doctor/raws.ts'
 import { createDraft } from '../../../lib/core/drafts/drafts.ts'
 import {
+  blobInDatabaseBytes,
   dropFilesOf,
+  fewStrays,
   findFile,
   keepBytes,
   setAsideStrays,
+  strayKeptMs,
   tendStrays,
 } from '../../../lib/core/mailbox/raws.ts'
 import { readStatus } from '../../../lib/core/status.ts'
@@ -100,7 +102,7 @@ t.test('nothing is set aside where the database seems to be the wrong one', asyn
   t.match(log.at(-1), { level: 'error', strays: 1, msg: /may be the wrong database/ })
 
   await receiveLarge(port)
-  makeStrays(door, limits.fewStrays)
+  makeStrays(door, fewStrays)
   const ids = await app.blobs.list()
   await setAsideStrays(app, [ids], 'files', () => false)
   t.strictSame((await app.blobs.list()).sort(), ids.sort(), 'it has one for few of the files')
@@ -135,8 +137,8 @@ t.test('a file without a row is kept for 30 days, and comes back when its row do
     const at = (app.clock.now().getTime() - ms) / 1000
     utimesSync(strayOf(id), at, at)
   }
-  age(old!, limits.strayKeptMs + 60_000)
-  age(young!, limits.strayKeptMs - 60_000)
+  age(old!, strayKeptMs + 60_000)
+  age(young!, strayKeptMs - 60_000)
   renameSync(join(dataDir, 'raw', kept!.slice(-2), kept!), strayOf(kept!))
   const findings = await verify({
     dataDir,
@@ -209,7 +211,7 @@ t.test('a raw that can not be put into its place leaves nothing in the spool', a
   const id = app.ids.next()
   // A file stands where its folder would be.
   writeFileSync(join(dataDir, 'raw', id.slice(-2)), '')
-  await t.rejects(keepBytes(app, id, [Buffer.alloc(limits.blobInDatabaseBytes), Buffer.alloc(1)]))
+  await t.rejects(keepBytes(app, id, [Buffer.alloc(blobInDatabaseBytes), Buffer.alloc(1)]))
   t.strictSame(readdirSync(join(dataDir, 'spool')), [])
 })
 

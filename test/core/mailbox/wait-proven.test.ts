@@ -1,8 +1,8 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
-import { type Awaited, waitForMessages } from '../../../lib/core/mailbox/wait.ts'
+import { type Awaited, waitForMessages, waitLookMs } from '../../../lib/core/mailbox/wait.ts'
+import { pageSizeMax } from '../../../lib/model/page.ts'
 import { startApi } from '../../support/api-app.ts'
 import { startDns } from '../../support/dns.ts'
 import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
@@ -93,7 +93,7 @@ t.test(
           fromAddr: 'login@shop.example',
           createdAt: new Date(Date.UTC(2026, 0, 2) + index).toISOString(),
         })
-      const count = pages * limits.pageSizeMax
+      const count = pages * pageSizeMax
       for (let index = 0; index < count; index++) await row(index, 'forged', 0)
       await row(count, 'the shop', 1)
     })
@@ -115,7 +115,7 @@ t.test(
     await t.rejects(gone, { message: 'the client is gone' })
 
     let calls = 0
-    const clock = { ...server.app.clock, monotonicMs: () => (calls++ < 3 ? 0 : limits.waitLookMs) }
+    const clock = { ...server.app.clock, monotonicMs: () => (calls++ < 3 ? 0 : waitLookMs) }
     const { data } = await awaitedBy(Object.create(server.app, { clock: { value: clock } }))
     t.strictSame(data, [], 'the time for looking is over before the last page')
   },

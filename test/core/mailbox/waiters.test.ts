@@ -1,11 +1,18 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import type { WaitAnswer, Waiter } from '../../../lib/core/app/waiters.ts'
 import { listInboxMessages } from '../../../lib/core/mailbox/messages.ts'
 import { waitForMessages } from '../../../lib/core/mailbox/wait.ts'
-import { createWaiters } from '../../../lib/core/mailbox/waiters.ts'
+import {
+  createWaiters,
+  streamPollMs,
+  waitersAtOnce,
+  waitersTurnBytes,
+  waitPollMs,
+  waitsPerKey,
+} from '../../../lib/core/mailbox/waiters.ts'
+import { pageSizeMax } from '../../../lib/model/page.ts'
 import { revokeApiKey } from '../../../lib/store/api-keys.ts'
 import { notice } from '../../../lib/store/dialect/notices.ts'
 import { startApi } from '../../support/api-app.ts'
@@ -59,9 +66,9 @@ t.test('an arrival is looked at once, however many wait for it', async t => {
     return { reads: reads() - before, result, turns }
   }
   const few = await readsFor(1)
-  const many = await readsFor(limits.waitsPerKey)
+  const many = await readsFor(waitsPerKey)
   t.equal(many.reads, few.reads)
-  t.ok(many.turns >= limits.waitsPerKey / limits.waitersAtOnce - 1, 'they are answered in slices')
+  t.ok(many.turns >= waitsPerKey / waitersAtOnce - 1, 'they are answered in slices')
   t.equal(new Set(many.result).size, 1, 'with one answer')
   t.strictSame(
     many.result[0]!.data.map(message => message.subject),
@@ -84,7 +91,7 @@ t.test('many who wait for much text are answered in several turns, and for littl
   }
   setImmediate(count)
   // Of what is longer the beginning is shown.
-  const half = limits.waitersTurnBytes / 2
+  const half = waitersTurnBytes / 2
   const whole = 'x'.repeat(half)
   for (const [bodyText, bodyHtml, turns] of [
     ['', '', 1],
@@ -142,7 +149,7 @@ t.test('an old message that moves up among the newest is not new', async t => {
   const thread = await app.store.write(db => insertThreadRow(db, inboxId))
   const ids: string[] = []
   await app.store.write(async db => {
-    for (let count = 0; count <= limits.pageSizeMax; count++) {
+    for (let count = 0; count <= pageSizeMax; count++) {
       ids.push((await insertMessageRow(db, thread, { direction: 'inbound', subject: 'old' })).id)
     }
   })
@@ -169,7 +176,7 @@ t.test('who goes on after the first of an answer is told of all, the oldest firs
   const { app, api } = await startApi(t, { breaks: ['inbound', 'reading', 'search', 'counts'] })
   const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
   const thread = await app.store.write(db => insertThreadRow(db, inboxId))
-  const count = 2 * limits.pageSizeMax + 50
+  const count = 2 * pageSizeMax + 50
   const dateOf = (index: number) => new Date(Date.UTC(2026, 0, 2) + index).toISOString()
   const row = (index: number) => ({
     direction: 'inbound',
@@ -213,7 +220,7 @@ t.test('who goes on after the first of an answer is told of all, the oldest firs
   const [late, early] = await arrived
   t.strictSame(
     early!.data.map(({ subject }) => subject).reverse(),
-    Array.from({ length: limits.pageSizeMax }, (_, index) => `code ${count + index}`),
+    Array.from({ length: pageSizeMax }, (_, index) => `code ${count + index}`),
   )
   t.match(late!.data, [{ subject: `code ${2 * count - 1}` }], 'a page further on is looked at, too')
 })
@@ -243,7 +250,7 @@ t.test('what could not be told is told later', async t => {
   const arrived = waiter.arrived(60_000)
   const insert = { direction: 'inbound', subject: 'first' } as const
   const lookNow = () => {
-    for (let tick = 0; tick < limits.waitPollMs / limits.streamPollMs; tick++) ticks[0]!()
+    for (let tick = 0; tick < waitPollMs / streamPollMs; tick++) ticks[0]!()
   }
   // That it is there is seen, and what it is can not be read; then not even that it is there.
   left = 1

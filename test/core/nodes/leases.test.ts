@@ -1,13 +1,12 @@
 import { mock } from 'node:test'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { type Clock, systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
+import { type Clock, nodeBeatMs, nodeSureMs, systemClock } from '../../../lib/base/clock.ts'
 import { createLog } from '../../../lib/base/log.ts'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
 import { createNodes } from '../../../lib/core/nodes/nodes.ts'
 import { nodeClass } from '../../../lib/store/dialect/lock.ts'
-import { listNodes, setDraining } from '../../../lib/store/nodes.ts'
+import { listNodes, nodeLeaseMs, setDraining } from '../../../lib/store/nodes.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { openPostgres } from '../../../lib/store/postgres/pool.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
@@ -55,16 +54,16 @@ async function nodesOn(t: Test) {
 
   /** Time goes on by a beat, and each node but those that left looks. */
   async function pass(...left: string[]): Promise<void> {
-    nowMs += limits.nodeBeatMs
+    nowMs += nodeBeatMs
     const before = new Map(looks)
-    mock.timers.tick(limits.nodeBeatMs)
+    mock.timers.tick(nodeBeatMs)
     const hasAll = () => [...before].every(([id, count]) => left.includes(id) || looks.get(id)! > count)
     while (!hasAll()) await new Promise(resolve => setImmediate(resolve))
     await new Promise(resolve => setImmediate(resolve))
   }
 
   async function passLong(ms: number): Promise<void> {
-    for (let passed = 0; passed < ms; passed += limits.nodeBeatMs) await pass()
+    for (let passed = 0; passed < ms; passed += nodeBeatMs) await pass()
   }
 
   /** The lease of a node is over by the clock of the server. */
@@ -79,7 +78,7 @@ t.test('a node that renews its lease keeps what it holds, and its name', { skip 
   const [one, two] = [await start('one'), await start('two')]
   const holders = [one.holder, two.holder]
   const before = (await rowOf('one')).leasedUntil!
-  await passLong(2 * limits.nodeLeaseMs)
+  await passLong(2 * nodeLeaseMs)
   t.strictSame([one.holder, two.holder], holders)
   t.strictSame(
     [one.mayLease, one.count, one.holds(one.holder), one.holds(two.holder)],
@@ -98,20 +97,20 @@ t.test(
     const [one, two] = [await start('one'), await start('two')]
     const before = one.holder
     // Before that it would not take over from a node that has just come back, too.
-    await passLong(limits.nodeLeaseMs)
+    await passLong(nodeLeaseMs)
     const process = openPostgres(url, 1)
     t.teardown(process.close)
     const lock = await process.take()
     await lock.send('select pg_advisory_lock($1, hashtext($2))', [nodeClass, 'one'])
     cutOff.add('one')
-    await passLong(limits.nodeSureMs - limits.nodeBeatMs)
+    await passLong(nodeSureMs - nodeBeatMs)
     t.ok(one.mayLease)
     await pass()
     t.strictSame([one.mayLease, one.holds(before)], [false, false])
-    await passLong(limits.nodeLeaseMs)
+    await passLong(nodeLeaseMs)
     t.equal((await rowOf('one')).state, 'up', 'its lease holds by the clock of the server')
     await endLease('one')
-    await passLong(2 * limits.nodeBeatMs)
+    await passLong(2 * nodeBeatMs)
     t.equal((await rowOf('one')).state, 'up', 'its lock says that it lives')
     await lock.send('select pg_advisory_unlock_all()')
     lock.release()
@@ -132,12 +131,12 @@ t.test('after an outage of all, nobody is taken for gone before it could come ba
   const { start, cutOff, pass, passLong, endLease, rowOf } = await nodesOn(t)
   const [one] = [await start('one'), await start('two')]
   const before = one.holder
-  await passLong(limits.nodeLeaseMs)
+  await passLong(nodeLeaseMs)
   for (const id of ['one', 'two']) cutOff.add(id)
-  await passLong(2 * limits.nodeLeaseMs)
+  await passLong(2 * nodeLeaseMs)
   for (const id of ['one', 'two']) await endLease(id)
   cutOff.delete('two')
-  await passLong(limits.nodeLeaseMs - limits.nodeBeatMs)
+  await passLong(nodeLeaseMs - nodeBeatMs)
   t.equal((await rowOf('one')).state, 'up')
   cutOff.clear()
   await pass()
@@ -156,11 +155,11 @@ t.test(
     t.strictSame([two.isDraining, two.mayLease], [false, true])
     const before = one.holder
     cutOff.add('one')
-    await passLong(limits.nodeLeaseMs)
+    await passLong(nodeLeaseMs)
     await endLease('one')
     await pass()
     cutOff.clear()
-    await passLong(2 * limits.nodeBeatMs)
+    await passLong(2 * nodeBeatMs)
     t.not(one.holder, before)
     t.strictSame([one.isDraining, one.mayLease], [true, false])
     await two.leave()
@@ -180,10 +179,10 @@ t.test('one node at a time has a sweep, until it gives it back or is gone', { sk
   t.ok(await two.takeSweep('tidy'))
   t.equal(await one.takeSweep('tidy'), undefined)
   cutOff.add('two')
-  await passLong(limits.nodeLeaseMs)
+  await passLong(nodeLeaseMs)
   await endLease('two')
   await until('it to be gone', async () => {
-    await passLong(limits.nodeBeatMs)
+    await passLong(nodeBeatMs)
     return (await rowOf('two')).state === 'gone'
   })
   t.ok(await one.takeSweep('tidy'))

@@ -1,4 +1,4 @@
-import { limits } from '../../../lib/base/limits.ts'
+import { apiKeysPerScope, replyLoopMessages } from '../../../lib/base/problem.ts'
 import { changeInbox, createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createKey } from '../../../lib/core/account/keys.ts'
 import type { App } from '../../../lib/core/app/app.ts'
@@ -53,7 +53,7 @@ onEveryDatabase('the last messages between two inboxes', async (t, store) => {
   const to = (await createInbox(app, operator, { mailboxName: 'bea' })).address
   const { threadId } = await send(app, key, inbox, { to, subject: 's', body: 'b' }, 'first')
   const result = await fiftyAtOnce(index => send(app, key, inbox, { to, threadId, body: 'b' }, `${index}`))
-  t.strictSame(result, { through: limits.replyLoopMessages - 1, codes: ['reply_loop'] })
+  t.strictSame(result, { through: replyLoopMessages - 1, codes: ['reply_loop'] })
 })
 
 onEveryDatabase(
@@ -63,8 +63,7 @@ onEveryDatabase(
     const { id } = await createInbox(app, operator, {})
     const to = (await createInbox(app, operator, {})).address
     const { threadId } = await send(app, key, id, { to, subject: 's', body: 'b' }, 'begin')
-    for (let n = 2; n < limits.replyLoopMessages; n++)
-      await send(app, key, id, { to, threadId, body: 'b' }, `${n}`)
+    for (let n = 2; n < replyLoopMessages; n++) await send(app, key, id, { to, threadId, body: 'b' }, `${n}`)
     const last = () => send(app, key, id, { to, threadId, body: 'last' }, 'last')
     let first: unknown
     // Another process, whose write comes after that of this one.
@@ -82,10 +81,10 @@ onEveryDatabase('the last keys of a pod, and of an inbox', async (t, store) => {
   const app = await appOn(t, store, '')
   const pod = await store.read.selectFrom('pod').select('id').executeTakeFirstOrThrow()
   const result = await fiftyAtOnce(() => createKey(app, operator, { pod: pod.id }, null))
-  t.strictSame(result, { through: limits.apiKeysPerScope, codes: ['api_key_limit_reached'] })
+  t.strictSame(result, { through: apiKeysPerScope, codes: ['api_key_limit_reached'] })
   const inbox = (await createInbox(app, operator, {})).id
   const ofInbox = await fiftyAtOnce(() => createKey(app, operator, { inbox }, null))
-  t.strictSame(ofInbox, { through: limits.apiKeysPerScope, codes: ['api_key_limit_reached'] })
+  t.strictSame(ofInbox, { through: apiKeysPerScope, codes: ['api_key_limit_reached'] })
 })
 
 onEveryDatabase('the first URL of a webhook', async (t, store) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isoAfter } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
+import { replyLoopMessages } from '../../../lib/base/problem.ts'
 import type { Networked } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
@@ -30,7 +30,7 @@ t.test('two inboxes that answer each other are stopped after 20 messages in an h
   const { threadId } = await post(app, ann, { to: 'bea@ours.example', subject: 's', body: '1' })
   await carryAll(app)
   const ofBea = await newestThread(app, bea)
-  for (let sent = 1; sent < limits.replyLoopMessages; sent++) {
+  for (let sent = 1; sent < replyLoopMessages; sent++) {
     await (sent % 2
       ? post(app, bea, { to: 'ann+x@ours.example', threadId: ofBea, body: 'again' })
       : post(app, ann, { to: 'bea@ours.example', threadId, body: 'again' }))
@@ -77,7 +77,7 @@ t.test('50 answers at once: no more than 20 pass', async t => {
   const { threadId } = await post(app, ann, { to: 'bea@ours.example', subject: 's', body: '1' })
   const request = { to: 'bea@ours.example', threadId, body: 'again' }
   const all = await Promise.allSettled(Array.from({ length: 50 }, () => post(app, ann, request)))
-  t.equal(all.filter(one => one.status === 'fulfilled').length, limits.replyLoopMessages - 1)
+  t.equal(all.filter(one => one.status === 'fulfilled').length, replyLoopMessages - 1)
 })
 
 t.test('the delivery to an inbox here is bounded too', async t => {
@@ -96,7 +96,7 @@ t.test('the delivery to an inbox here is bounded too', async t => {
     .where('threadId', '=', thread)
     .executeTakeFirstOrThrow()
   await app.store.write(async db => {
-    for (let made = 1; made < limits.replyLoopMessages; made++) {
+    for (let made = 1; made < replyLoopMessages; made++) {
       await db
         .insertInto('message')
         .values({ ...row, id: app.ids.next(), rfcMessageId: `<${made}@x>` })

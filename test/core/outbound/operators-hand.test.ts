@@ -1,4 +1,3 @@
-import { limits } from '../../../lib/base/limits.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'
 import type { App } from '../../../lib/core/app/app.ts'
@@ -11,6 +10,7 @@ import { countQueue, handle, listQueue, type QueueFilter } from '../../../lib/co
 import { send } from '../../../lib/core/outbound/send.ts'
 import { createQueue } from '../../../lib/queue/queue.ts'
 import type { Store } from '../../../lib/store/open.ts'
+import { sweepRows } from '../../../lib/store/sweeps.ts'
 import { appOn } from '../../support/app-on.ts'
 import { claim as claimDue } from '../../support/claim.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
@@ -54,13 +54,13 @@ onEveryDatabase('the operator says by domain, inbox, pod, age and state what is 
 
 onEveryDatabase('what is done to very many is done to each once, and counted', async (t, store) => {
   const { app, ann, sendFrom } = await setUp(t, store)
-  for (const count of [limits.sweepRows, 1]) {
+  for (const count of [sweepRows, 1]) {
     const to = Array.from({ length: count }, (_, n) => `u${n}@one.example`)
     while (to.length > 0) await sendFrom(ann, ...to.splice(0, 50))
     const all = await countQueue(app, {})
     t.equal(await handle(app, 'retry', {}), all)
   }
-  t.equal(await handle(app, 'cancel', {}), limits.sweepRows + 1)
+  t.equal(await handle(app, 'cancel', {}), sweepRows + 1)
   t.equal(await countQueue(app, {}), 0)
 })
 

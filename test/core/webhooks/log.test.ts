@@ -1,6 +1,6 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { redeliverFailed } from '../../../lib/core/webhooks/log.ts'
+import { sweepRows } from '../../../lib/store/sweeps.ts'
 import { startWebhookApp } from '../../support/webhook-app.ts'
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
 
@@ -9,7 +9,7 @@ t.test('what failed is told again, some at a time, and only once', async t => {
   const receiver = await startWebhookReceiver(t, () => ({ status }))
   const { app, inbox, record, tellDue, clock, log, api } = await startWebhookApp(t)
   const [{ id }, other] = [await inbox(receiver.url), await inbox(receiver.url)]
-  const total = limits.sweepRows + 5
+  const total = sweepRows + 5
   const events: string[] = []
   for (let n = 0; n < total; n++) events.push(await record(id))
   const lost = await record(other.id)
@@ -33,7 +33,7 @@ t.test('what failed is told again, some at a time, and only once', async t => {
     return counts
   }
   t.strictSame(await again(since), [1])
-  t.strictSame(await again(''), [limits.sweepRows, 5], 'those without a webhook stay as they are')
+  t.strictSame(await again(''), [sweepRows, 5], 'those without a webhook stay as they are')
   t.strictSame(await again(''), [0])
   receiver.calls.length = 0
   await tellDue()

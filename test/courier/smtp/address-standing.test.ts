@@ -1,7 +1,12 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { AddressStanding } from '../../../lib/courier/smtp/address-standing.ts'
-import type { Ending } from '../../../lib/courier/smtp/ending.ts'
+import { destinationsKnown } from '../../../lib/base/recent.ts'
+import {
+  AddressStanding,
+  addressProbeMaxMs,
+  destinationFailures,
+  probeOverMs,
+} from '../../../lib/courier/smtp/address-standing.ts'
+import { addressProbeMs, type Ending } from '../../../lib/courier/smtp/ending.ts'
 
 const address = '192.0.2.1'
 
@@ -22,11 +27,11 @@ function setUp() {
 
 t.test('after three failures in a row one connection is tried at a time, ever less often', async t => {
   const { standing, attempt, pass } = setUp()
-  for (let failures = 1; failures < limits.destinationFailures; failures++) {
+  for (let failures = 1; failures < destinationFailures; failures++) {
     await attempt('fails')
     t.equal(standing.mayTry(address), true, `${failures}`)
   }
-  let waitMs: number = limits.addressProbeMs
+  let waitMs: number = addressProbeMs
   for (let probes = 0; probes < 12; probes++) {
     await attempt('fails')
     t.strictSame(standing.mayTry(address), { inMs: waitMs })
@@ -35,10 +40,10 @@ t.test('after three failures in a row one connection is tried at a time, ever le
     t.equal(standing.mayTry('192.0.2.2'), true, 'another one is another one')
     pass(1)
     t.equal(standing.mayTry(address), true, 'the probe')
-    t.strictSame(standing.mayTry(address), { inMs: limits.addressProbeMs }, 'and nobody else meanwhile')
-    waitMs = Math.min(2 * waitMs, limits.addressProbeMaxMs)
+    t.strictSame(standing.mayTry(address), { inMs: addressProbeMs }, 'and nobody else meanwhile')
+    waitMs = Math.min(2 * waitMs, addressProbeMaxMs)
   }
-  t.equal(waitMs, limits.addressProbeMaxMs)
+  t.equal(waitMs, addressProbeMaxMs)
   await attempt('answers')
   t.equal(standing.mayTry(address), true)
   await attempt('fails')
@@ -47,10 +52,10 @@ t.test('after three failures in a row one connection is tried at a time, ever le
 
 t.test('a probe that is never heard of again does not keep others away for ever', async t => {
   const { standing, attempt, pass } = setUp()
-  for (let failures = 0; failures < limits.destinationFailures; failures++) await attempt('fails')
-  pass(limits.addressProbeMs)
+  for (let failures = 0; failures < destinationFailures; failures++) await attempt('fails')
+  pass(addressProbeMs)
   t.equal(standing.mayTry(address), true)
-  pass(limits.probeOverMs)
+  pass(probeOverMs)
   t.equal(standing.mayTry(address), true, 'another one')
 })
 
@@ -58,8 +63,8 @@ t.test('who had no time to answer showed nothing, and another finds out', async 
   const { standing, pass } = setUp()
   const fail = (signal: AbortSignal) =>
     standing.watch(address, signal, async () => ({ outcome: { showing: 'fails' } }) as unknown as Ending)
-  for (let failures = 0; failures < limits.destinationFailures; failures++) await fail(AbortSignal.any([]))
-  pass(limits.addressProbeMs)
+  for (let failures = 0; failures < destinationFailures; failures++) await fail(AbortSignal.any([]))
+  pass(addressProbeMs)
   t.equal(standing.mayTry(address), true)
   await fail(AbortSignal.abort())
   t.equal(standing.mayTry(address), true, 'the next probe, at once')
@@ -73,9 +78,9 @@ t.test('who refuses with a code answers', async t => {
 
 t.test('what is known is bounded', async t => {
   const { standing, attempt } = setUp()
-  for (let failures = 0; failures < limits.destinationFailures; failures++) await attempt('fails')
+  for (let failures = 0; failures < destinationFailures; failures++) await attempt('fails')
   t.not(standing.mayTry(address), true)
-  for (let n = 0; n < limits.destinationsKnown; n++) await attempt('fails', {}, `${n}`)
+  for (let n = 0; n < destinationsKnown; n++) await attempt('fails', {}, `${n}`)
   t.equal(standing.mayTry(address), true, 'what is forgotten is tried')
 })
 
@@ -95,5 +100,5 @@ t.test('attempts that fail together are one failure', async t => {
   await attempt('fails')
   t.equal(standing.mayTry(address), true, 'the second')
   await attempt('fails')
-  t.strictSame(standing.mayTry(address), { inMs: limits.addressProbeMs }, 'the third')
+  t.strictSame(standing.mayTry(address), { inMs: addressProbeMs }, 'the third')
 })

@@ -4,9 +4,9 @@ import { Readable } from 'node:stream'
 import { setInterval } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import type { Progress } from '../../../lib/courier/smtp/courier.ts'
+import { resolverAgainMs } from '../../../lib/courier/smtp/ending.ts'
 import { until } from '../../support/until.ts'
 import { delivery, loopback, outcomeOf, raw } from '../loopback.ts'
 import { type Script, type Step, startPeer } from './scripted-peer.ts'
@@ -713,7 +713,7 @@ t.test('a resolver that does not answer is no fault of the domain, and a silent 
   const ours = await outcomeOf(courier, delivery(), raw)
   t.match(ours, { result: 'transient', enhanced: '4.4.3', text: /resolver of this server does not answer/ })
   t.equal(ours.showing, undefined)
-  t.equal(ours.triedAgainInMs, limits.resolverAgainMs)
+  t.equal(ours.triedAgainInMs, resolverAgainMs)
   dns.clear('there.example')
   dns.fail('mx1.there.example', 'timeout')
   t.match(await courier.carry(delivery(), raw), { text: /resolver of this server/ }, 'for an address, too')

@@ -1,11 +1,12 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { mxHosts } from '../../../lib/courier/mx.ts'
+import { mxDeferrals } from '../../../lib/courier/smtp/courier.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
 import { startPeer } from './scripted-peer.ts'
 
 t.test('servers that all say "not now" are not all asked', async t => {
   const { dns, port, courier } = await loopback(t, [undefined])
-  const numbers = Array.from({ length: limits.mxHosts }, (_, index) => index + 1)
+  const numbers = Array.from({ length: mxHosts }, (_, index) => index + 1)
   const peers = await Promise.all(
     numbers.map(number => startPeer(`127.0.0.${20 + number}`, port, { MAIL: '451 4.3.2 not now' })),
   )
@@ -18,6 +19,6 @@ t.test('servers that all say "not now" are not all asked', async t => {
   )
   for (const number of numbers) dns.set(exchange(number), 'A', [`127.0.0.${20 + number}`])
   t.match(await courier.carry(delivery(), raw), { result: 'transient', code: 451 })
-  t.equal(peers.filter(peer => peer.connections > 0).length, limits.mxDeferrals)
-  t.ok(limits.mxDeferrals < limits.mxHosts)
+  t.equal(peers.filter(peer => peer.connections > 0).length, mxDeferrals)
+  t.ok(mxDeferrals < mxHosts)
 })

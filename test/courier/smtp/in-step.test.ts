@@ -3,8 +3,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { setInterval } from 'node:timers/promises'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { boundReplies } from '../../../lib/courier/smtp/remote-reply.ts'
+import { boundReplies, smtpReplyBytes } from '../../../lib/courier/smtp/remote-reply.ts'
 import { until } from '../../support/until.ts'
 import { delivery, loopback, outcomeOf, raw } from '../loopback.ts'
 import type { Script } from './scripted-peer.ts'
@@ -128,13 +127,13 @@ t.test('of what a host answers so much is kept, however many commands it answers
   const hearing = boundReplies(connection as unknown as SMTPConnection)
   const talk = connection as unknown as { _onData(chunk: Buffer): void; _sendCommand(line: string): void }
   talk._onData(Buffer.from('220 peer\r\n'))
-  const answer = `250 ${'x'.repeat(limits.smtpReplyBytes - 6)}\r\n`
+  const answer = `250 ${'x'.repeat(smtpReplyBytes - 6)}\r\n`
   for (let n = 0; n < 5; n++) {
     talk._sendCommand('RCPT TO:<bob@there.example>')
     talk._onData(Buffer.from(answer))
   }
   t.ok(hearing.text.startsWith(`220 peer\r\n${answer}`))
-  t.ok(hearing.text.length < 3 * limits.smtpReplyBytes, `${hearing.text.length}`)
+  t.ok(hearing.text.length < 3 * smtpReplyBytes, `${hearing.text.length}`)
   t.end()
 })
 

@@ -6,11 +6,17 @@ import { TLSSocket } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
-import { createStsPolicies, type StoredStsPolicy } from '../../../lib/courier/encryption/sts-policies.ts'
+import {
+  createStsPolicies,
+  type StoredStsPolicy,
+  stsFetches,
+  stsRefreshMs,
+  stsRetryMs,
+} from '../../../lib/courier/encryption/sts-policies.ts'
 import { type Fetched, httpsGet } from '../../../lib/courier/https-get.ts'
+import { stsPolicyBytes } from '../../../lib/mail/domain/mta-sts.ts'
 import { writeIssuedCertificate } from '../../support/certificate.ts'
 import { until } from '../../support/until.ts'
 import { delivery, loopback, loopbackGuard, outcomeOf, raw } from '../loopback.ts'
@@ -82,7 +88,7 @@ async function domain(t: Test, policy: string, mxCertificate = mx) {
         port: (server.address() as AddressInfo).port,
         connectMs: 5000,
         timeoutMs: 5000,
-        maxBytes: limits.stsPolicyBytes,
+        maxBytes: stsPolicyBytes,
       }),
   })
   const { courier } = await loopback(t, [], {
@@ -196,7 +202,7 @@ t.test('a policy that can not be had', async t => {
     t.match(outcome, { result: 'delivered', tlsResults }, name)
     await carry()
     t.ok(site.asked <= before + 1, 'it is not asked for again at once')
-    pass(limits.stsRetryMs)
+    pass(stsRetryMs)
   }
   t.equal(stored.size, 0)
 })
@@ -251,7 +257,7 @@ t.test(
     await until('those that may have begun', () => waiting.length > 0)
     await new Promise(setImmediate)
     const most = waiting.length
-    t.ok(most <= (limits.stsFetches * 3) / 4, `${most} of a pod`)
+    t.ok(most <= (stsFetches * 3) / 4, `${most} of a pod`)
     const others = ask('good.example', 'gus')
     await until('another pod has its own', () => waiting.at(-1)?.host === 'mta-sts.good.example')
     waiting.at(-1)!.answer(enforce)
@@ -274,8 +280,8 @@ t.test(
     await until('it is fetched', () => waiting.length === 1)
     waiting.pop()!.answer(enforce)
     await known
-    const many = Array.from({ length: limits.stsFetches }, (_, n) => ask(`s${n}.example`))
-    await until('as many as may be', () => waiting.length >= (limits.stsFetches * 3) / 4)
+    const many = Array.from({ length: stsFetches }, (_, n) => ask(`s${n}.example`))
+    await until('as many as may be', () => waiting.length >= (stsFetches * 3) / 4)
     t.strictSame(await ask('unknown.example'), { isUnasked: true })
     t.match(await ask('known.example'), { policy: { mode: 'enforce' }, fault: undefined })
     ids.set('known.example', '2')
@@ -343,7 +349,7 @@ t.test('when it is asked for again, each at its bound', async t => {
   const fault = { type: 'sts-policy-fetch-error', text: 'the web server answered 500' }
   for (const [ms, asked] of [
     [0, 1],
-    [limits.stsRetryMs - 1, 1],
+    [stsRetryMs - 1, 1],
     [1, 2],
     [1, 2],
   ] as const) {
@@ -359,7 +365,7 @@ t.test('when it is asked for again, each at its bound', async t => {
   const kept = { policy: { mode: 'enforce' }, fault: undefined }
   for (const [ms, asked] of [
     [0, 1],
-    [limits.stsRefreshMs - 1, 1],
+    [stsRefreshMs - 1, 1],
     [1, 2],
     [1, 2],
   ] as const) {

@@ -1,6 +1,11 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { SessionPool } from '../../../lib/courier/smtp/pool.ts'
+import {
+  SessionPool,
+  smtpIdleSessions,
+  smtpIdleSessionsPerAddress,
+  smtpPartingSessions,
+  smtpPartingSessionsPerAddress,
+} from '../../../lib/courier/smtp/pool.ts'
 import type { SmtpSession } from '../../../lib/courier/smtp/session.ts'
 
 /** A session between two messages, of which the pool needs no more than this. */
@@ -26,16 +31,16 @@ t.test('no more sessions wait than may, to one address and in all', async t => {
   const give = (address: string, count: number) => {
     for (let one = 0; one < count; one++) pool.give(sessionWith(address, ended))
   }
-  give('192.0.2.1', limits.smtpIdleSessionsPerAddress + 3)
+  give('192.0.2.1', smtpIdleSessionsPerAddress + 3)
   t.strictSame(ended, Array(3).fill('192.0.2.1'), 'those above its share are ended')
-  t.ok(limits.smtpIdleSessionsPerAddress <= 20)
+  t.ok(smtpIdleSessionsPerAddress <= 20)
 
   ended.length = 0
-  const others = Math.ceil(limits.smtpIdleSessions / limits.smtpIdleSessionsPerAddress)
-  for (let host = 2; host < 2 + others; host++) give(`192.0.2.${host}`, limits.smtpIdleSessionsPerAddress)
-  const waiting = (others + 1) * limits.smtpIdleSessionsPerAddress - ended.length
-  t.equal(waiting, limits.smtpIdleSessions)
-  t.ok(limits.smtpIdleSessions <= 100)
+  const others = Math.ceil(smtpIdleSessions / smtpIdleSessionsPerAddress)
+  for (let host = 2; host < 2 + others; host++) give(`192.0.2.${host}`, smtpIdleSessionsPerAddress)
+  const waiting = (others + 1) * smtpIdleSessionsPerAddress - ended.length
+  t.equal(waiting, smtpIdleSessions)
+  t.ok(smtpIdleSessions <= 100)
 })
 
 t.test('a session is for what was demanded of it, and in plaintext for its own host', async t => {
@@ -76,16 +81,16 @@ function silentSession(address: string, closed: string[]): SmtpSession {
 t.test('no more sessions wait for an answer to RSET or QUIT than may, to one address and in all', async t => {
   const pool = new SessionPool()
   const closed: string[] = []
-  const share = limits.smtpPartingSessionsPerAddress
+  const share = smtpPartingSessionsPerAddress
   for (let one = 0; one < share + 3; one++) void pool.undo(silentSession('192.0.2.1', closed))
   t.strictSame(closed, Array(3).fill('192.0.2.1'), 'those above its share are ended at once')
   t.ok(share <= 20)
 
-  const others = Math.ceil(limits.smtpPartingSessions / share)
+  const others = Math.ceil(smtpPartingSessions / share)
   for (let host = 2; host < 2 + others; host++)
     for (let one = 0; one < share; one++) void pool.undo(silentSession(`192.0.2.${host}`, closed))
-  t.equal((others + 1) * share + 3 - closed.length, limits.smtpPartingSessions)
-  t.ok(limits.smtpPartingSessions <= 100)
+  t.equal((others + 1) * share + 3 - closed.length, smtpPartingSessions)
+  t.ok(smtpPartingSessions <= 100)
   await pool.close()
   t.equal(closed.length, (others + 1) * share + 3, 'the end of the pool is the end of all')
 })

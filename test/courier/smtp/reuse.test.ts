@@ -1,5 +1,5 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { smtpMessagesPerSession, smtpPartingSessionsPerAddress } from '../../../lib/courier/smtp/pool.ts'
 import type { SmtpTimeouts } from '../../../lib/courier/smtp/session.ts'
 import { until } from '../../support/until.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
@@ -7,10 +7,10 @@ import type { Script } from './scripted-peer.ts'
 
 t.test('one connection carries many messages, up to its share', async t => {
   const { courier, peers } = await loopback(t, [{}])
-  for (let count = 0; count < limits.smtpMessagesPerSession + 1; count++)
+  for (let count = 0; count < smtpMessagesPerSession + 1; count++)
     t.equal((await courier.carry(delivery(), raw)).result, 'delivered')
   t.equal(peers[0]?.connections, 2)
-  t.equal(peers[0]?.messages.length, limits.smtpMessagesPerSession + 1)
+  t.equal(peers[0]?.messages.length, smtpMessagesPerSession + 1)
   t.equal(peers[0]?.commands.filter(line => line === 'QUIT').length, 1)
 })
 
@@ -122,7 +122,7 @@ t.test('and to those that a refusal was undone in', async t => {
   t.equal(said('QUIT'), 2, 'neither is cut off')
 })
 
-const share = limits.smtpPartingSessionsPerAddress
+const share = smtpPartingSessionsPerAddress
 const longMs = 1_000_000
 const evil: Readonly<Record<string, Script>> = {
   'no answer to RSET': { RCPT: '550 no', RSET: { next: 'silence' } },

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { tlsBrokenMs } from '../../../lib/courier/smtp/tls-memory.ts'
 import { writeCertificate } from '../../support/certificate.ts'
 import { until } from '../../support/until.ts'
 import { delivery, loopback, outcomeOf, raw } from '../loopback.ts'
@@ -164,7 +164,7 @@ t.test('STARTTLS that failed is tried again after a while', async t => {
   await carry()
   await carry()
   t.equal(said('STARTTLS'), 1)
-  nowMs += limits.tlsBrokenMs
+  nowMs += tlsBrokenMs
   await carry()
   t.equal(said('STARTTLS'), 2)
 })

@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { isOutcome, type Result, type Stage } from '../../../lib/courier/outcome.ts'
 import { loadProviders } from '../../../lib/courier/providers.ts'
@@ -10,7 +9,7 @@ import { type Ending, endingOf, moreTelling, passedOver } from '../../../lib/cou
 import { findDecision } from '../../../lib/courier/smtp/last-words.ts'
 import { canConnect, probeDoor } from '../../../lib/courier/smtp/probe.ts'
 import { readReply } from '../../../lib/courier/smtp/remote-reply.ts'
-import { TlsMemory } from '../../../lib/courier/smtp/tls-memory.ts'
+import { TlsMemory, tlsBrokenMs, tlsSessionBytes, tlsSessions } from '../../../lib/courier/smtp/tls-memory.ts'
 import { loadReplyRules } from '../../../lib/mail/report/reply-rules.ts'
 import { startDns } from '../../support/dns.ts'
 import { byLength, type Facts, sameFacts } from '../../support/kept-facts.ts'
@@ -370,15 +369,15 @@ t.test('what is remembered', async t => {
     )
   look('nothing')
   memory.noteBroken('h', 'a', fault)
-  memory.keep('k', Buffer.alloc(limits.tlsSessionBytes))
-  memory.keep('l', Buffer.alloc(limits.tlsSessionBytes + 1))
+  memory.keep('k', Buffer.alloc(tlsSessionBytes))
+  memory.keep('l', Buffer.alloc(tlsSessionBytes + 1))
   look('noted')
-  nowMs += limits.tlsBrokenMs - 1
+  nowMs += tlsBrokenMs - 1
   look('a moment before its end')
   nowMs++
   look('at its end')
   memory.keep('k', Buffer.alloc(1))
-  for (let n = 0; n < limits.tlsSessions - 1; n++) memory.keep(`other ${n}`, Buffer.alloc(2))
+  for (let n = 0; n < tlsSessions - 1; n++) memory.keep(`other ${n}`, Buffer.alloc(2))
   look('as many as are kept')
   memory.keep('l', Buffer.alloc(3))
   look('one more')

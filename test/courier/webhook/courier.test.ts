@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { packageVersion } from '../../../lib/base/package-root.ts'
+import { webhookAnswerBytes, webhookReadBytes } from '../../../lib/courier/webhook/connection.ts'
+import { webhookRetryAfterMs } from '../../../lib/courier/webhook/courier.ts'
 import { until } from '../../support/until.ts'
 import { bytePeer, httpPeer, webhookLoopback } from './loopback.ts'
 
@@ -81,10 +82,10 @@ t.test('Retry-After counts on a failure, up to an hour', async t => {
   })
   const at = (path: string) => call(`http://there.example:${peer.port}/${path}`)
   t.match(await at('503/120'), { result: 'failed', retryAfterMs: 120_000 })
-  t.match(await at('429/999999'), { retryAfterMs: limits.webhookRetryAfterMs })
+  t.match(await at('429/999999'), { retryAfterMs: webhookRetryAfterMs })
   t.match(await at('500/7'), { retryAfterMs: 7000 })
   t.match(await at(`503/${encodeURIComponent('Fri, 31 Dec 2100 23:59:59 GMT')}`), {
-    retryAfterMs: limits.webhookRetryAfterMs,
+    retryAfterMs: webhookRetryAfterMs,
   })
   t.notOk('retryAfterMs' in (await at('503/soon')))
   t.notOk('retryAfterMs' in (await at('200/120')))
@@ -234,14 +235,14 @@ t.test('slow or endless answers end with the time or with what is read', async t
 t.test('an answer is read so far, and then it is known', async t => {
   const { call } = await webhookLoopback(t, {}, { timeoutMs: 600_000 })
   const peer = await bytePeer(t, socket => {
-    const said = 'x'.repeat(limits.webhookReadBytes + 1)
+    const said = 'x'.repeat(webhookReadBytes + 1)
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${said}`)
   })
   t.match(await call(`http://there.example:${peer.port}/`), { result: 'delivered', status: 200 })
-  t.ok(limits.webhookReadBytes <= 64 * 1024)
+  t.ok(webhookReadBytes <= 64 * 1024)
   // After one that is read to its end the connection carries the next call.
   for (const more of [0, 1]) {
-    const polite = await httpPeer(t, response => response.end('x'.repeat(limits.webhookReadBytes + more)))
+    const polite = await httpPeer(t, response => response.end('x'.repeat(webhookReadBytes + more)))
     for (let count = 0; count < 2; count++)
       t.match(await call(`http://there.example:${polite.port}/`), { result: 'delivered', status: 200 })
     t.equal(polite.sockets.length, 1 + more)
@@ -250,7 +251,7 @@ t.test('an answer is read so far, and then it is known', async t => {
 
 t.test('of an answer its first bytes are told, in whatever pieces it comes', async t => {
   const { call } = await webhookLoopback(t)
-  const half = limits.webhookAnswerBytes / 2
+  const half = webhookAnswerBytes / 2
   // Of two bytes each, so that more of them would not be too long a line.
   const letters = (letter: string, bytes: number) => letter.repeat(bytes / 2)
   const first = letters('é', half)

@@ -6,9 +6,11 @@ import { setImmediate } from 'node:timers/promises'
 import { dkimSign } from 'mailauth'
 import t from 'tap'
 import type { Clock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
+import { dkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
+import { dnsFreshMs } from '../../../lib/mail/authentication/dns-memory.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
+import { dkimRecordLength } from '../../../lib/mail/signature/key.ts'
 import { type TestMessage, testAuthenticator } from '../../support/authenticator.ts'
 import { startDns } from '../../support/dns.ts'
 import { zoneDns } from '../domain/zone-dns.ts'
@@ -105,7 +107,7 @@ t.test('none fails by what DNS said before', async t => {
   t.match(await authenticate(own), { spf: 'fail', isDenied: true })
   dns.set('denied.example', 'TXT', ['v=spf1 ip4:192.0.2.1 -all'])
   t.match(await authenticate(own), { isDenied: true }, 'it was asked for just now')
-  nowMs += limits.dnsFreshMs
+  nowMs += dnsFreshMs
   t.match(await authenticate(own), { spf: 'pass', isDenied: false })
 
   // Without a policy nothing fails, and allow rules ask for the proof.
@@ -118,7 +120,7 @@ t.test('none fails by what DNS said before', async t => {
   t.match(await authenticate({ raw: await byKey(other), ...elsewhere }), { dkim: 'pass', aligned: true })
   const plainly = { raw: silent, ...session, mailFrom: 'ann@silent.example' }
   t.match(await authenticate(plainly), { spf: 'none', aligned: false })
-  nowMs += limits.dnsFreshMs
+  nowMs += dnsFreshMs
   dns.set('silent.example', 'TXT', ['v=spf1 ip4:192.0.2.1 -all'])
   t.match(await authenticate(plainly), { spf: 'pass', aligned: true })
 })
@@ -132,7 +134,7 @@ t.test('an answer that is too long is an error for good, wherever it is met', as
   }
   const record = dkimRecord(key.publicKeyBase64)
   t.teardown(() => dns.set(keyName, 'TXT', [record]))
-  for (const more of [long, 'x'.repeat(limits.dkimRecordLength)]) {
+  for (const more of [long, 'x'.repeat(dkimRecordLength)]) {
     dns.set(keyName, 'TXT', [`${record}; n=${more}`])
     t.match(await check(signed, { mailFrom: 'ann@other.example' }), { dkim: 'permerror', dmarc: 'fail' })
   }
@@ -392,7 +394,7 @@ t.test('a flood of signatures', async t => {
   const flood = Array.from({ length: 400 }, (_, i) => field(i)).join('')
   const raw = Buffer.concat([Buffer.from(flood), plain.subarray(0, -2), Buffer.alloc(5_000_000, 'x\r\n')])
   const { signatures } = await authenticator().authenticate({ raw, ...session })
-  t.equal(signatures.length, limits.dkimSignatures)
+  t.equal(signatures.length, dkimSignatures)
   const fromStream = await authenticator().authenticate({
     raw,
     stream: Readable.from([raw.subarray(0, 70_000), raw.subarray(70_000)]),

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dkimSign } from 'mailauth'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { sliceBytes } from '../../../lib/base/turns.ts'
 import { checkDkim, readDkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
 import { createCanonicalBody } from '../../../lib/mail/compose/canonical.ts'
 import {
@@ -14,7 +14,8 @@ import {
   signText,
 } from '../../../lib/mail/compose/dkim.ts'
 import { sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
-import { findKey } from '../../../lib/mail/signature/key.ts'
+import { dkimBodyHashes } from '../../../lib/mail/signature/body-hash.ts'
+import { dkimKeyBits, dkimRecordLength, findKey } from '../../../lib/mail/signature/key.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { dkimMessages } from '../compose/dkim-messages.ts'
@@ -256,14 +257,14 @@ t.test('keys', async t => {
     `v=DKIM1; s=other; p=${p}`,
     `v=DKIM1; p=${p}; p=${p}`,
     `v=DKIM1; p=${p.slice(0, 100)}`,
-    `v=DKIM1; p=${p}; n=${'x'.repeat(limits.dkimRecordLength)}`,
+    `v=DKIM1; p=${p}; n=${'x'.repeat(dkimRecordLength)}`,
     [`v=DKIM1; p=${p}`, `v=DKIM1; p=${p}`],
     [],
   ]) {
     t.same(await check(signed, { [name]: record }), ['permerror'], String(record).slice(0, 40))
   }
   t.same(await check(signed, {}), ['permerror'], 'none')
-  for (const weak of [costly, rsa(512), rsa(limits.dkimKeyBits + 8)]) {
+  for (const weak of [costly, rsa(512), rsa(dkimKeyBits + 8)]) {
     t.same(await check(signed, { [name]: `v=DKIM1; p=${weak}` }), ['policy'], 'a key that is not believed')
   }
   t.same(await check(signed, { [name]: `p=${rsa(2048)}` }), ['fail'], 'another')
@@ -338,10 +339,10 @@ t.test('ten signatures of parts of a large body cost what a few do', async t => 
         (_, i) =>
           `DKIM-Signature: v=1; a=rsa-sha256; c=${form}/${form}; d=example.com; s=s1; h=from; l=${i * 1000 + 1}; bh=AAAA; b=AAAA\r\n`,
       )
-      const body = unit.repeat(Math.ceil((4 * limits.sliceBytes) / unit.length))
+      const body = unit.repeat(Math.ceil((4 * sliceBytes) / unit.length))
       const raw = Buffer.from(`${fields.join('')}From: a@example.com\r\n\r\n${body}`)
       const { result, turns } = await turnsDuring(() => check(raw, txt))
-      t.same(result.slice(limits.dkimBodyHashes), Array(10 - limits.dkimBodyHashes).fill('permerror'))
+      t.same(result.slice(dkimBodyHashes), Array(10 - dkimBodyHashes).fill('permerror'))
       t.ok(turns >= 3, `others had ${turns} turns`)
     }
   }

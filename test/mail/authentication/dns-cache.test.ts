@@ -2,11 +2,17 @@ import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
-import { answerBytes } from '../../../lib/base/dns.ts'
-import { limits } from '../../../lib/base/limits.ts'
+import { answerBytes, dnsTimeoutMs } from '../../../lib/base/dns.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { createDnsCache } from '../../../lib/mail/authentication/dns-cache.ts'
-import { createAnswerMemory } from '../../../lib/mail/authentication/dns-memory.ts'
+import {
+  createAnswerMemory,
+  dnsEntryBytes,
+  dnsFreshMs,
+  dnsKeptBytes,
+  dnsNegativeMs,
+  dnsPositiveMs,
+} from '../../../lib/mail/authentication/dns-memory.ts'
 import { startDns } from '../../support/dns.ts'
 import { zoneDns } from '../domain/zone-dns.ts'
 
@@ -32,7 +38,7 @@ const fail = (code: string) => Object.assign(new Error(code), { code })
 t.test('answers are kept for their time', async t => {
   const { lookup, asked, pass } = counted(async () => ['192.0.2.1'])
   t.same(await lookup('example.com', 'A'), ['192.0.2.1'])
-  pass(limits.dnsPositiveMs - 1)
+  pass(dnsPositiveMs - 1)
   await lookup('EXAMPLE.com', 'A')
   t.equal(asked.length, 1)
   pass(1)
@@ -50,7 +56,7 @@ t.test('who wants a fresh answer has what was remembered asked anew, and others 
     ['192.0.2.2'],
   ])
   t.same(await lookup('example.com', 'A'), ['192.0.2.2'])
-  pass(limits.dnsFreshMs - 1)
+  pass(dnsFreshMs - 1)
   t.same(await lookup('example.com', 'A', true), ['192.0.2.2'], 'for a moment it is fresh')
   t.equal(asked.length, 2)
   pass(1)
@@ -82,7 +88,7 @@ t.test('"none" is kept too, for less', async t => {
     )
     t.match(errors, [{ code }, { code }])
     t.not(errors[0], errors[1], 'each gets an error of its own')
-    pass(limits.dnsNegativeMs - 1)
+    pass(dnsNegativeMs - 1)
     await t.rejects(lookup('example.com', 'A'), { code })
     t.equal(asked.length, 1)
     pass(1)
@@ -141,7 +147,7 @@ t.test('no answer is one, after a time', async t => {
   const { lookup } = counted(() => new Promise(() => {}))
   const waiting = t.rejects(lookup('example.com', 'A'), { code: 'ETIMEOUT' })
   await setImmediate()
-  mock.timers.tick(limits.dnsTimeoutMs)
+  mock.timers.tick(dnsTimeoutMs)
   await waiting
 })
 
@@ -157,8 +163,8 @@ t.test('its bytes are bounded, and the oldest answers make room', async t => {
   for (const record of ['x'.repeat(10_000), 'x', Array(1000).fill('x')]) {
     const { lookup, asked } = counted(async () => [record])
     const text = Array.isArray(record) ? 9000 : record.length
-    const least = Math.floor(limits.dnsKeptBytes / (limits.dnsEntryBytes + text + 50))
-    const most = Math.ceil(limits.dnsKeptBytes / (limits.dnsEntryBytes + text))
+    const least = Math.floor(dnsKeptBytes / (dnsEntryBytes + text + 50))
+    const most = Math.ceil(dnsKeptBytes / (dnsEntryBytes + text))
     for (let i = 0; i < most; i++) await lookup(`${i}.example.com`, 'TXT')
     asked.length = 0
     for (let i = most - least; i < most; i++) await lookup(`${i}.example.com`, 'TXT')
@@ -170,23 +176,23 @@ t.test('its bytes are bounded, and the oldest answers make room', async t => {
 
 t.test('what is over makes room once: others stay that were asked for again', async t => {
   const { lookup, asked, pass } = counted(async () => ['x'.repeat(10_000)])
-  const fits = Math.floor(limits.dnsKeptBytes / (limits.dnsEntryBytes + 10_050))
+  const fits = Math.floor(dnsKeptBytes / (dnsEntryBytes + 10_050))
   for (let round = 0; round < 5; round++) {
     for (let i = 0; i < fits; i++) await lookup(`${i}.example.com`, 'TXT')
     t.equal(asked.length, fits * (round + 1))
-    pass(limits.dnsPositiveMs)
+    pass(dnsPositiveMs)
   }
 })
 
 t.test('its bound is one to the byte, also after what was kept has been kept anew', t => {
   const memory = createAnswerMemory({ now: () => new Date(0), monotonicMs: () => 0 })
   const key = (n: number) => `TXT ${String(n).padStart(6, '0')}`
-  const entry = (records: readonly unknown[]) => limits.dnsEntryBytes + key(0).length + answerBytes(records)
+  const entry = (records: readonly unknown[]) => dnsEntryBytes + key(0).length + answerBytes(records)
   const full = entry(['x'.repeat(60_000)])
-  const count = Math.floor(limits.dnsKeptBytes / full) - 1
+  const count = Math.floor(dnsKeptBytes / full) - 1
   for (let n = 0; n < count; n++)
     for (let round = 0; round < 2; round++) memory.keep(key(n), { records: ['x'.repeat(60_000)] }, false)
-  const left = limits.dnsKeptBytes - count * full - entry([''])
+  const left = dnsKeptBytes - count * full - entry([''])
   const last = (length: number) => memory.keep(key(count), { records: ['x'.repeat(length)] }, false)
   last(left)
   t.ok(memory.find(key(0), false), 'all of it fits')
@@ -202,7 +208,7 @@ t.test('who finds that it is over forgets it, unless a fresh one was asked for',
   memory.keep('some', { records: ['x'] }, false)
   t.notOk(memory.find('some', true))
   t.ok(memory.find('some', false), 'others go on with it')
-  now = limits.dnsPositiveMs
+  now = dnsPositiveMs
   t.notOk(memory.find('some', false))
   // To a clock that goes back nothing is over.
   now = 0
@@ -230,11 +236,11 @@ t.test('what is over goes without being asked for', t => {
   for (let round = 0; round < 2; round++) {
     memory.keep('some', { records: ['x'] }, false)
     memory.keep('none', { none: 'ENODATA' }, false)
-    pass(limits.dnsNegativeMs - 1)
+    pass(dnsNegativeMs - 1)
     t.strictSame(kept(), ['some', 'none'])
     pass(1)
     t.strictSame(kept(), ['some'])
-    pass(limits.dnsPositiveMs)
+    pass(dnsPositiveMs)
     t.strictSame(kept(), [], 'also after it had been empty')
   }
   t.end()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { sliceBytes } from '../../../lib/base/turns.ts'
 import { composeMessage } from '../../../lib/mail/compose/compose.ts'
 import { type DkimSigner, dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
@@ -225,7 +225,7 @@ t.test('25 MB are signed without blocking the event loop', async t => {
     `From: a@example.com\r\n\r\n${line.repeat(Math.ceil((25 * 1024 * 1024) / line.length))}`,
   )
   const { result, turns } = await turnsDuring(() => signDkim(raw, signer))
-  t.ok(turns >= Math.floor(raw.length / limits.sliceBytes), `${turns} turns`)
+  t.ok(turns >= Math.floor(raw.length / sliceBytes), `${turns} turns`)
   t.same(await verify(result), ['pass'])
 })
 

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { composeMessage } from '../../../lib/mail/compose/compose.ts'
 import { forwardSubject, withForwarded } from '../../../lib/mail/compose/forward.ts'
+import { quoteLength } from '../../../lib/mail/compose/quote.ts'
 
 const original = {
   from: { address: 'ann@example.com', name: 'Ann' },
@@ -29,13 +29,13 @@ t.test('what strangers wrote does not get out of its lines', async t => {
     from: { address: 'a\nb@c', name },
     subject: `s\n\n${name}`,
     cc: Array.from({ length: 1000 }, (_, i) => ({ address: `p${i}@example.net`, name: 'n'.repeat(10_000) })),
-    text: 'y'.repeat(limits.quoteLength + 1),
+    text: 'y'.repeat(quoteLength + 1),
   }
   const { text, html } = withForwarded({ text: '', html: '<p>own</p>' }, hostile)
   const lines = text.split('\n')
   t.equal(lines.indexOf(''), 6, 'heading and five lines')
   t.notMatch(text, /^To: evil/m)
-  t.ok(text.length < 2 * limits.quoteLength)
+  t.ok(text.length < 2 * quoteLength)
   t.match(text, /\[…\]\n$/)
   t.ok(html!.startsWith('<p>own</p>'))
 })

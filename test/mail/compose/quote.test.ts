@@ -1,6 +1,11 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { type QuotedMessage, quoteHtml, quoteText, withQuote } from '../../../lib/mail/compose/quote.ts'
+import {
+  type QuotedMessage,
+  quoteHtml,
+  quoteLength,
+  quoteText,
+  withQuote,
+} from '../../../lib/mail/compose/quote.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
 const previous: QuotedMessage = {
@@ -56,14 +61,14 @@ t.test('a body gets the quote in each of its forms', async t => {
 })
 
 t.test('a long message is cut and the quote says so', async t => {
-  const text = 'line\n'.repeat(limits.quoteLength)
+  const text = 'line\n'.repeat(quoteLength)
   const quoted = quoteText({ ...previous, text })
-  t.ok(quoted.length < 2 * limits.quoteLength && quoted.endsWith('> line\n> […]\n'))
-  const html = quoteHtml({ ...previous, html: '<p>line</p>'.repeat(limits.quoteLength) })
-  t.ok(html.length < limits.quoteLength + 1000 && html.endsWith('<div>[…]</div></blockquote></div>'))
+  t.ok(quoted.length < 2 * quoteLength && quoted.endsWith('> line\n> […]\n'))
+  const html = quoteHtml({ ...previous, html: '<p>line</p>'.repeat(quoteLength) })
+  t.ok(html.length < quoteLength + 1000 && html.endsWith('<div>[…]</div></blockquote></div>'))
   const escaped = quoteHtml({ ...previous, text })
-  t.ok(escaped.length < limits.quoteLength + 1000 && escaped.endsWith('[…]</div></blockquote></div>'))
-  t.ok(quoteText({ ...previous, text: '🎉'.repeat(limits.quoteLength) }).isWellFormed())
+  t.ok(escaped.length < quoteLength + 1000 && escaped.endsWith('[…]</div></blockquote></div>'))
+  t.ok(quoteText({ ...previous, text: '🎉'.repeat(quoteLength) }).isWellFormed())
 })
 
 t.test('hostile messages do not take long', async t => {

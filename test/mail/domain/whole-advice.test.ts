@@ -1,9 +1,10 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { recordFoundLength } from '../../../lib/base/lengths.ts'
 import { adviseDomain } from '../../../lib/mail/domain/advice.ts'
 import { adviseDnssec, type ZoneSigning } from '../../../lib/mail/domain/dnssec-advice.ts'
 import { checkHost } from '../../../lib/mail/domain/host.ts'
 import type { FetchPolicy } from '../../../lib/mail/domain/transport-advice.ts'
+import { dkimRecordLength } from '../../../lib/mail/signature/key.ts'
 import { type Facts, sameFacts } from '../../support/kept-facts.ts'
 import { zoneDns } from './zone-dns.ts'
 
@@ -130,15 +131,13 @@ const cases: Readonly<Record<string, Case>> = {
   'DKIM: of 512 bits': dkim(`p=${weakKey}`),
   'DKIM: of 1024 bits': dkim(`p=${leastKey}`),
   'DKIM: a key that is as long as is looked at': dkim(
-    `p=${leastKey}${'A'.repeat(limits.dkimRecordLength - leastKey.length)}`,
+    `p=${leastKey}${'A'.repeat(dkimRecordLength - leastKey.length)}`,
   ),
-  'DKIM: a key that is longer': dkim(
-    `p=${weakKey}${'A'.repeat(limits.dkimRecordLength - weakKey.length + 1)}`,
-  ),
+  'DKIM: a key that is longer': dkim(`p=${weakKey}${'A'.repeat(dkimRecordLength - weakKey.length + 1)}`),
   'DMARC: two policies': dmarc({}, 'v=DMARC1; p=none', 'v=DMARC1; p=reject'),
   'DMARC: two, the first too long to show': dmarc(
     {},
-    `v=DMARC1; p=none; rua=mailto:${'a'.repeat(limits.recordFoundLength)}@x.example`,
+    `v=DMARC1; p=none; rua=mailto:${'a'.repeat(recordFoundLength)}@x.example`,
     'v=DMARC1; p=reject',
   ),
   'DMARC: one beside another text': dmarc({}, 'hello', 'V=dmarc1; p=none'),

@@ -1,7 +1,6 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { readAuthor } from '../../../lib/mail/header/author.ts'
-import { readHeader } from '../../../lib/mail/header/header.ts'
+import { headerBytes, headerLines, readHeader } from '../../../lib/mail/header/header.ts'
 
 /** Header lines; bytes stand for themselves, and so does text in Latin-1 when it is said to be that. */
 function read(lines: string, encoding: BufferEncoding = 'utf8') {
@@ -146,7 +145,7 @@ t.test('what two readers might read in two ways is a fault', async t => {
     { fault: /several/, shown: { address: 'c@d.example' } },
     'shown is the last, which is the one that a signature would sign',
   )
-  const cut = read(`${'X: y\r\n'.repeat(limits.headerLines - 1)}From: a@b.example\r\nFrom: c@d.example`)
+  const cut = read(`${'X: y\r\n'.repeat(headerLines - 1)}From: a@b.example\r\nFrom: c@d.example`)
   t.match(cut, { fault: /not read to its end/, shown: { address: 'a@b.example' } })
 })
 
@@ -187,7 +186,7 @@ t.test('any header is read in one pass', async t => {
     '<@a,',
     `${word('x')} `,
   ]) {
-    const value = part.repeat(limits.headerBytes / part.length - 10)
+    const value = part.repeat(headerBytes / part.length - 10)
     // A header can't be made larger, so it is read again and again.
     for (let count = 0; count < 20; count++) read(`From: ${value.replace(/(.{900})/g, '$1\r\n ')}`)
     t.pass(printable(part))

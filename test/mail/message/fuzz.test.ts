@@ -2,13 +2,13 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { composeMessage } from '../../../lib/mail/compose/compose.ts'
 import { loadCharsetGuess } from '../../../lib/mail/header/charset-guess.ts'
 import { readHeader } from '../../../lib/mail/header/header.ts'
 import type { Part } from '../../../lib/mail/message/part.ts'
 import { readPartTree } from '../../../lib/mail/message/part-tree.ts'
 import { openAttachment, openAttachments, readMessage } from '../../../lib/mail/message/read.ts'
+import { storedBodyLength } from '../../../lib/mail/text/body-text.ts'
 import { readMail } from '../../../lib/reading/read-mail.ts'
 import { messageWith, packRtf, writeTnef } from '../tnef/written.ts'
 
@@ -112,7 +112,7 @@ const isSafe = (text: string) => text.isWellFormed() && !text.includes('\0')
 function faultOf(raw: Buffer, guess: Awaited<ReturnType<typeof loadCharsetGuess>>): string | undefined {
   const { message, extracted } = readMail(raw, request, guess)
   const { text, html, attachments } = message
-  if (![text, html].every(form => isSafe(form) && form.length <= limits.storedBodyLength))
+  if (![text, html].every(form => isSafe(form) && form.length <= storedBodyLength))
     return 'a text is not safe to store'
   if (!isSafe(JSON.stringify([message.subject, message.to, message.cc, attachments])))
     return 'a field is not safe to store'

@@ -1,8 +1,8 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { readMessage } from '../../../lib/mail/message/read.ts'
+import { storedBodyLength } from '../../../lib/mail/text/body-text.ts'
 
 const corpus = fileURLToPath(new URL('../../../../shared/corpora/mime-torture/', import.meta.url))
 const skip = existsSync(corpus) ? false : 'the corpora are not here'
@@ -47,7 +47,7 @@ t.test('whatever comes, something can be said of it', { skip }, async t => {
     const isSound =
       lines.every(line => !/[\0-\x1f\x7f]/.test(line) && line.isWellFormed()) &&
       [parsed.text, parsed.html].every(
-        text => !text.includes('\0') && text.isWellFormed() && text.length <= limits.storedBodyLength,
+        text => !text.includes('\0') && text.isWellFormed() && text.length <= storedBodyLength,
       )
     if (!isSound) t.fail(`${file} is not safe to store`)
   }

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { headerBytes } from '../../../lib/mail/header/header.ts'
+import { referencesMax } from '../../../lib/mail/header/message-id.ts'
 import { openAttachment, readMessage } from '../../../lib/mail/message/read.ts'
+import { mimeParts } from '../../../lib/mail/message/uuencoded-files.ts'
+import { storedBodyLength } from '../../../lib/mail/text/body-text.ts'
+import { textPartsBytes } from '../../../lib/mail/tnef/tnef.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
 type Line = string | Buffer
@@ -189,7 +193,7 @@ t.test('hostile headers', async t => {
 t.test('a long chain of references', async t => {
   const ids = Array.from({ length: 500 }, (_, i) => `<${i}@example.com>`)
   const { references } = readMessage(message([`References: ${ids.join('\r\n ')}`]))
-  t.equal(references.length, limits.references)
+  t.equal(references.length, referencesMax)
   t.same([references[0], references[1], references.at(-1)], [ids[0], ids[401], ids[499]])
 })
 
@@ -270,14 +274,14 @@ t.test('what is stored of a long text', async t => {
   const parsed = readMessage(
     message(
       ['Content-Type: text/plain; charset=utf-8'],
-      [`${'a\0'.repeat(10)}${'𝒜'.repeat(limits.storedBodyLength)}`],
+      [`${'a\0'.repeat(10)}${'𝒜'.repeat(storedBodyLength)}`],
     ),
   )
-  t.ok(parsed.text.length <= limits.storedBodyLength && parsed.text.length > limits.storedBodyLength - 100)
+  t.ok(parsed.text.length <= storedBodyLength && parsed.text.length > storedBodyLength - 100)
   t.ok(parsed.text.isWellFormed(), 'no half character')
   t.notOk(parsed.text.includes('\0'), 'no NUL')
   const html = readMessage(message(['Content-Type: text/html'], ['<p>x</p>\r\n'.repeat(500_000)]))
-  t.equal(html.html.length, limits.storedBodyLength)
+  t.equal(html.html.length, storedBodyLength)
   t.match(html.text, /^x/)
 })
 
@@ -582,7 +586,7 @@ t.test('no line of a text is lost where the empty line before it is missing', as
 
 t.test('of all text parts together so many bytes are decoded, and the rest is in the raw alone', async t => {
   // Line ends that are none: so many of them are no text at all.
-  const empty = '=\r\n'.repeat(Math.ceil(limits.textPartsBytes / 3))
+  const empty = '=\r\n'.repeat(Math.ceil(textPartsBytes / 3))
   const part = (text: string) =>
     `--b\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n${text}\r\n`
   const read = (first: string) =>
@@ -593,7 +597,7 @@ t.test('of all text parts together so many bytes are decoded, and the rest is in
     )
   t.match(read('the first').text, /the first[\s\S]*the last/)
   t.notMatch(read(empty).text, /the last/)
-  t.ok(limits.textPartsBytes <= 8 * 1024 * 1024)
+  t.ok(textPartsBytes <= 8 * 1024 * 1024)
 })
 
 t.test('what is not read, and is said', async t => {
@@ -608,9 +612,7 @@ t.test('what is not read, and is said', async t => {
   t.match(deep.problems, [/30 deep/])
   t.same([deep.from?.address, deep.subject, deep.text], ['ann@example.com', 'deep', ''])
 
-  const parts = Array.from({ length: limits.mimeParts + 10 }, (_, i) =>
-    part(['Content-Type: image/png'], String(i)),
-  )
+  const parts = Array.from({ length: mimeParts + 10 }, (_, i) => part(['Content-Type: image/png'], String(i)))
   const many = readMessage(multipart('mixed', [part(['Content-Type: text/plain'], 'text'), ...parts]))
   t.match(many.problems, [/1000 parts/])
   t.equal(many.text.trim(), 'text', 'what was read before is there')
@@ -648,7 +650,7 @@ t.test('hostile bodies take no long time', async t => {
 
 t.test('hostile headers take no long time', async t => {
   const filling = (field: string, part: string) =>
-    message([field + part.repeat((limits.headerBytes - 100) / part.length)])
+    message([field + part.repeat((headerBytes - 100) / part.length)])
   const cases: Record<string, Buffer> = {
     'many addresses': filling('Cc: ', 'a:"b" <=?utf-8?q?a?=@c>;'),
     'many encoded words': filling('Subject: ', '=?utf-8?q?=F0=9F?= '),

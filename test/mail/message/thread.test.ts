@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { readMessageIds } from '../../../lib/mail/header/message-id.ts'
+import { readMessageIds, referencesMax } from '../../../lib/mail/header/message-id.ts'
 import { readMessage } from '../../../lib/mail/message/read.ts'
 import { parentCandidates, replySubject, replyThreading } from '../../../lib/mail/message/thread.ts'
 
@@ -48,7 +47,7 @@ t.test('where the parent may be', async t => {
   )
   const many = Array.from({ length: 500 }, (_, i) => `<${i}@x>`)
   const candidates = parentCandidates({ inReplyTo: ['<a@x>'], references: many })
-  t.same([candidates.length, candidates[0], candidates[1]], [limits.references, '<a@x>', '<499@x>'])
+  t.same([candidates.length, candidates[0], candidates[1]], [referencesMax, '<a@x>', '<499@x>'])
 })
 
 t.test('what a reply refers to', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { headerBytes } from '../../../lib/mail/header/header.ts'
 import { wireNeedsOf } from '../../../lib/mail/message/wire-needs.ts'
 
 /** The same bytes at once and one by one. */
@@ -18,7 +18,7 @@ t.test('what the bytes of a message ask of a server', async t => {
     ['a header alone', Buffer.from('Subject: grüße\r\n'), true, true],
     ['an empty header', Buffer.from('\r\n\r\ngrüße\r\n'), true, false],
     ['nothing', Buffer.alloc(0), false, false],
-    ['a long header', Buffer.from(`X: ${'x'.repeat(limits.headerBytes)}\r\n\r\nü`), true, false],
+    ['a long header', Buffer.from(`X: ${'x'.repeat(headerBytes)}\r\n\r\nü`), true, false],
   ]
   for (const [name, bytes, is8Bit, isUtf8] of cases) {
     const { whole, pieces } = await needsOf(bytes)

@@ -1,10 +1,12 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { readHeader } from '../../../lib/mail/header/header.ts'
 import { classify } from '../../../lib/mail/message/automatic.ts'
-import { readMessage } from '../../../lib/mail/message/read.ts'
+import { readMessage, reportParts } from '../../../lib/mail/message/read.ts'
+import { reportSpokenOf } from '../../../lib/mail/report/bounce-text.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
+import { reportRecipients } from '../../../lib/mail/report/part.ts'
 import type { ReturnedRecipient } from '../../../lib/mail/report/recipient.ts'
+import { reportTextLength } from '../../../lib/mail/report/said-reply.ts'
 import { readSnsBounce } from '../../../lib/mail/report/sns.ts'
 import { hostileTexts, manyTimes } from '../../support/hostile.ts'
 
@@ -369,9 +371,9 @@ t.test('of a very long one the beginning is read, soon', async t => {
     { length: 20_000 },
     (_, at) => `Final-Recipient: rfc822; u${at}@x.example\nAction: failed\n`,
   )
-  t.equal((await read(report(many.join('\n')))).length, limits.reportRecipients)
+  t.equal((await read(report(many.join('\n')))).length, reportRecipients)
   const long = `Final-Recipient: rfc822; a@x.example\nAction: failed\nDiagnostic-Code: smtp; 550 ${'é'.repeat(5000)}`
-  t.equal((await read(report(long)))[0]?.text.length, limits.reportTextLength)
+  t.equal((await read(report(long)))[0]?.text.length, reportTextLength)
   for (const one of ['(', '\n ', '\n\t\n', ' ', '<', '5', '550 ', '#', 'a@', '"']) {
     await read(report(`Final-Recipient: rfc822; ${one.repeat(60_000)}\nAction: failed`))
     await read(text('failure notice', one.repeat(60_000)))
@@ -381,7 +383,7 @@ t.test('of a very long one the beginning is read, soon', async t => {
 t.test('no more recipients are read than are kept, however many groups and parts there are', async t => {
   let read = 0
   const group = 'Final-Recipient: rfc822; a@b.example\r\nAction: failed\r\n\r\n'
-  const parts = Array.from({ length: limits.reportParts }, () => ({
+  const parts = Array.from({ length: reportParts }, () => ({
     contentType: 'message/delivery-status',
     get content() {
       read++
@@ -390,7 +392,7 @@ t.test('no more recipients are read than are kept, however many groups and parts
   }))
   const message = { header: readHeader(Buffer.from('\r\n')), subject: '', text: 'x', isBounce: true }
   const found = readDsn({ ...message, reportParts: parts })
-  t.equal(found.length, limits.reportRecipients)
+  t.equal(found.length, reportRecipients)
   t.equal(read, 1, 'the first part had enough of them')
 })
 
@@ -415,7 +417,7 @@ t.test('what stands in the words is read in a moment', async t => {
     const top = `It failed permanently.\n\n${listed.join('\n')}\n\n${named.map(one => `${one} `.repeat(8)).join('\n')}\n\n`
     const text = `${top}${filling.repeat(100_000)}`
     const told = readDsn({ header, subject: 'x', text, isBounce: true, reportParts: [] })
-    t.equal(told.length, limits.reportSpokenOf)
+    t.equal(told.length, reportSpokenOf)
     const parts = [{ contentType: 'message/delivery-status', content: groups }]
     t.equal(readDsn({ header, subject: 'x', text, isBounce: true, reportParts: parts }).length, 100)
   }

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { readHeader } from '../../../lib/mail/header/header.ts'
 import { isComplaint, readFeedbackReport } from '../../../lib/mail/report/arf.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
-import { noticeIn } from '../../../lib/mail/report/notice.ts'
+import { noticeIn, reportParagraphs } from '../../../lib/mail/report/notice.ts'
+import { reportPartBytes, reportRecipients } from '../../../lib/mail/report/part.ts'
 import { withoutAddresses, withoutMessageWords } from '../../../lib/mail/report/repeated-words.ts'
-import { enhancedOf, findReply, wordsOf } from '../../../lib/mail/report/said-reply.ts'
+import { enhancedOf, findReply, reportTextLength, wordsOf } from '../../../lib/mail/report/said-reply.ts'
 import { readSnsBounce, readSnsComplaint } from '../../../lib/mail/report/sns.ts'
 import { readWritten } from '../../support/halves.ts'
 import { byLength, byLine, type Facts, sameFacts } from '../../support/kept-facts.ts'
@@ -222,11 +222,11 @@ t.test('what the fields of a notification say', async t => {
 
   const group = (i: number) => `Final-Recipient: rfc822; r${i}@there.example\r\nAction: failed\r\n\r\n`
   const many = (count: number) => Array.from({ length: count }, (_, i) => group(i)).join('')
-  for (const count of [limits.reportRecipients - 1, limits.reportRecipients, limits.reportRecipients + 1])
-    t.equal(readStatus(many(count)).length, Math.min(count, limits.reportRecipients), `${count}`)
-  const part = { contentType: 'message/delivery-status', content: many(limits.reportRecipients - 3) }
+  for (const count of [reportRecipients - 1, reportRecipients, reportRecipients + 1])
+    t.equal(readStatus(many(count)).length, Math.min(count, reportRecipients), `${count}`)
+  const part = { contentType: 'message/delivery-status', content: many(reportRecipients - 3) }
   const several = { header: nothing, subject: '', text: '', isBounce: true, reportParts: [part, part, part] }
-  t.equal(readDsn(several).length, limits.reportRecipients, 'of all parts together')
+  t.equal(readDsn(several).length, reportRecipients, 'of all parts together')
 })
 
 t.test('words beside the fields, and a notification that was passed on', async t => {
@@ -373,12 +373,9 @@ t.test('replies in a text', async t => {
     ['found', lines],
     ['of two', chosen],
   ])
-  const long = `550 5.1.1 ${'x'.repeat(9 * limits.reportTextLength)}`
-  t.equal(wordsOf(long), 'x'.repeat(limits.reportTextLength))
-  t.equal(
-    wordsOf(`550 ${'x'.repeat(limits.reportTextLength - 1)}😀`),
-    `${'x'.repeat(limits.reportTextLength - 1)}\ufffd`,
-  )
+  const long = `550 5.1.1 ${'x'.repeat(9 * reportTextLength)}`
+  t.equal(wordsOf(long), 'x'.repeat(reportTextLength))
+  t.equal(wordsOf(`550 ${'x'.repeat(reportTextLength - 1)}😀`), `${'x'.repeat(reportTextLength - 1)}\ufffd`)
   t.equal(wordsOf('550 a\r\n\tb \n c\0d'), wordsOf('a b c\0d'), 'one line')
 })
 
@@ -425,7 +422,7 @@ t.test('complaints', async t => {
     ['without a failure', usualReport.replace(/Auth.*\r\n/, '')],
     ['with a failure alone', 'Feedback-Type: auth-failure\r\nAuth-Failure: spf\r\n'],
     ['twice each', usualReport + usualReport.replaceAll(/: /g, ': x')],
-    ['a long failure', usualReport.replace('dkim', 'd'.repeat(limits.reportTextLength + 9))],
+    ['a long failure', usualReport.replace('dkim', 'd'.repeat(reportTextLength + 9))],
     ['folded', usualReport.replaceAll(': ', ':\r\n\t')],
   ] as const)
     facts.push([title, readFeedbackReport(reportOf(text))])
@@ -452,12 +449,12 @@ t.test('complaints', async t => {
     byLine(Buffer.from(usualReport), beginning => readFeedbackReport(reportOf(beginning.toString()))),
   ])
   sameFacts(t, 'complaints', facts)
-  const paths = `X: ${`${own} `.repeat(limits.reportRecipients + 5)}\r\n\r\n`
+  const paths = `X: ${`${own} `.repeat(reportRecipients + 5)}\r\n\r\n`
   const many = readFeedbackReport([
     ...reportOf('Feedback-Type: abuse\r\n'),
     { contentType: 'message/rfc822', content: paths },
   ])
-  t.equal(many?.originalMailFroms.length, limits.reportRecipients)
+  t.equal(many?.originalMailFroms.length, reportRecipients)
 })
 
 t.test('what Amazon SES tells', async t => {
@@ -537,11 +534,11 @@ t.test('what Amazon SES tells', async t => {
     byLength(Buffer.from(text), beginning => told(readSnsBounce(beginning.toString())), text.length - 3),
   ])
   sameFacts(t, 'sns', facts)
-  for (const count of [limits.reportRecipients, limits.reportRecipients + 1]) {
+  for (const count of [reportRecipients, reportRecipients + 1]) {
     const bouncedRecipients = Array.from({ length: count }, () => usualOne)
     t.equal(
       readSnsBounce(JSON.stringify({ ...bounce, bounce: { bouncedRecipients } })).length,
-      limits.reportRecipients,
+      reportRecipients,
     )
   }
 })
@@ -673,8 +670,8 @@ t.test('whom a notice names, and where its words end', async t => {
     'supports@b.example',
     'c@d.example',
   ])
-  const many = Array.from({ length: limits.reportRecipients + 1 }, (_, i) => `r${i}@b.example\n`).join('')
-  t.equal(listed(many).length, limits.reportRecipients)
+  const many = Array.from({ length: reportRecipients + 1 }, (_, i) => `r${i}@b.example\n`).join('')
+  t.equal(listed(many).length, reportRecipients)
 
   const paragraphs = (text: string) =>
     noticeIn(text).paragraphs.map(({ start, text: one }) => `${start} ${one}`)
@@ -689,8 +686,8 @@ t.test('whom a notice names, and where its words end', async t => {
     [' a \n\n b ', ['0  a ', '5  b ']],
   ] as const)
     t.strictSame(paragraphs(text), wanted, JSON.stringify(text))
-  for (const count of [limits.reportParagraphs, limits.reportParagraphs + 1])
-    t.equal(paragraphs('a\n\n'.repeat(count)).length, limits.reportParagraphs)
+  for (const count of [reportParagraphs, reportParagraphs + 1])
+    t.equal(paragraphs('a\n\n'.repeat(count)).length, reportParagraphs)
 
   for (const [copy, hasFields] of [
     ['------ This is a copy of the message', false],
@@ -716,7 +713,7 @@ t.test('whom a notice names, and where its words end', async t => {
     t.equal(noticeIn(`It failed.\n${text}`).text, `It failed.\n${text}`, text)
   const both = noticeIn('a\nReceived: x\n-- Original message')
   t.strictSame([both.text, both.hasFields], ['a\n', true])
-  t.equal(noticeIn(`${'x'.repeat(limits.reportPartBytes)}y`).text.length, limits.reportPartBytes)
+  t.equal(noticeIn(`${'x'.repeat(reportPartBytes)}y`).text.length, reportPartBytes)
 })
 
 t.test('bounces in words, cut off in each line', async t => {

@@ -2,12 +2,18 @@ import { createPublicKey, generateKeyPairSync, hash, KeyObject, sign } from 'nod
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { tooLongCode } from '../../../lib/base/dns.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { checkDkim, readDkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
-import { checkArc, readArcChain } from '../../../lib/mail/signature/arc.ts'
+import { headerBytes } from '../../../lib/mail/header/header.ts'
+import { arcSets, checkArc, readArcChain } from '../../../lib/mail/signature/arc.ts'
 import { sealArc, sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
-import type { BodyPart } from '../../../lib/mail/signature/body-hash.ts'
-import { findKey, type Lookup } from '../../../lib/mail/signature/key.ts'
+import { type BodyPart, dkimSmallBytes } from '../../../lib/mail/signature/body-hash.ts'
+import {
+  dkimKeyBits,
+  dkimKeyBitsMin,
+  dkimRecordLength,
+  findKey,
+  type Lookup,
+} from '../../../lib/mail/signature/key.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
 import { readSignature, type Signature } from '../../../lib/mail/signature/signature.ts'
 import { choicesOf } from '../../support/choices.ts'
@@ -95,8 +101,8 @@ t.test('keys as DNS has them', async t => {
     [`k=ed25519;p=${Buffer.concat([own, own.subarray(0, 1)]).toString('base64')}`, false],
     [`k=ed25519;p=${own.subarray(1).toString('base64')}`, false],
     [`k=ed25519;p=${publicKey.export({ format: 'der', type: 'spki' }).toString('base64')}`, false],
-    [`k=ed25519;p=${p};n=${'x'.repeat(limits.dkimRecordLength - 15 - p.length)}`, true],
-    [`k=ed25519;p=${p};n=${'x'.repeat(limits.dkimRecordLength - 14 - p.length)}`, false],
+    [`k=ed25519;p=${p};n=${'x'.repeat(dkimRecordLength - 15 - p.length)}`, true],
+    [`k=ed25519;p=${p};n=${'x'.repeat(dkimRecordLength - 14 - p.length)}`, false],
     [`k=ed25519;p=${p};`, true],
     [`k=ed25519;p=${p};;`, false],
     [`k=ed25519;p=${p} é`, false],
@@ -121,11 +127,11 @@ t.test('keys as DNS has them', async t => {
   const e33 = Buffer.from('01ffffffff', 'hex').toString('base64url')
   const e34 = Buffer.from('0200000001', 'hex').toString('base64url')
   for (const [key, wanted] of [
-    [rsa(limits.dkimKeyBitsMin - 1), 'policy'],
-    [rsa(limits.dkimKeyBitsMin), `rsa ${limits.dkimKeyBitsMin}`],
+    [rsa(dkimKeyBitsMin - 1), 'policy'],
+    [rsa(dkimKeyBitsMin), `rsa ${dkimKeyBitsMin}`],
     [rsa(1500, 'AQAB', 'pkcs1'), 'rsa 1500'],
-    [rsa(limits.dkimKeyBits), `rsa ${limits.dkimKeyBits}`],
-    [rsa(limits.dkimKeyBits + 1), 'policy'],
+    [rsa(dkimKeyBits), `rsa ${dkimKeyBits}`],
+    [rsa(dkimKeyBits + 1), 'policy'],
     [rsa(2048, 'Aw'), 'rsa 2048'],
     [rsa(2048, e33), 'rsa 2048'],
     [rsa(2048, e34), 'policy'],
@@ -183,16 +189,16 @@ t.test('the hashes of a body, whatever of it they are of and in whatever pieces 
 
 t.test('of a body above the bound the first three parts are hashed', async t => {
   const parts: BodyPart[] = [1, 2, 2, 3, 4].map(bodyLength => ({ bodyForm: 'simple', bodyLength }))
-  for (const size of [limits.dkimSmallBytes, limits.dkimSmallBytes + 1]) {
+  for (const size of [dkimSmallBytes, dkimSmallBytes + 1]) {
     const { bodyHash } = await hashMessage(Buffer.from(`From: a\r\n\r\n${'x'.repeat(size)}`), () => parts)
     const found = parts.map(part => bodyHash(part)?.digest)
     const wanted = [1, 2, 2, 3, 4].map(length => hash('sha256', 'x'.repeat(length), 'base64'))
-    t.strictSame(found, size > limits.dkimSmallBytes ? [...wanted.slice(0, 4), undefined] : wanted, `${size}`)
+    t.strictSame(found, size > dkimSmallBytes ? [...wanted.slice(0, 4), undefined] : wanted, `${size}`)
     t.equal(bodyHash(parts[0]!)?.totalBytes, size + 2)
   }
   // A header as long as one may be, and a stream of it in two pieces around where it is read.
-  const long = `From: a\r\nX: ${'y'.repeat(limits.headerBytes - 14)}\r\n`
-  for (const cut of [limits.headerBytes, limits.headerBytes + 4, limits.headerBytes + 5]) {
+  const long = `From: a\r\nX: ${'y'.repeat(headerBytes - 14)}\r\n`
+  for (const cut of [headerBytes, headerBytes + 4, headerBytes + 5]) {
     const raw = Buffer.from(`${long}\r\nbody\r\n`)
     const { fields, bodyHash } = await hashMessage(
       Readable.from([raw.subarray(0, cut), raw.subarray(cut)]),
@@ -299,13 +305,13 @@ t.test('chains', async t => {
   }
   const passes = (count: number) => `pass d${count}.example mx${count}.example; dmarc=pass ${count + 2}`
   const { upTo } = choicesOf(8617)
-  for (const count of [1, 2, 3, limits.arcSets]) {
+  for (const count of [1, 2, 3, arcSets]) {
     const fields = fieldsOf(chainOf(count))
     t.equal(await check(fields), passes(count), `${count} sets`)
     t.equal(await check(fields.toSorted(() => upTo(2) - 1)), passes(count), 'in any order')
   }
   t.equal(await check([]), 'none 0')
-  t.equal(await check(fieldsOf(chainOf(limits.arcSets + 1))), 'fail 0')
+  t.equal(await check(fieldsOf(chainOf(arcSets + 1))), 'fail 0')
 
   const three = fieldsOf(chainOf(3))
   for (let at = 0; at < three.length; at++) {
@@ -390,7 +396,7 @@ t.test('a chain gets no more sets than it may have', async t => {
       type: 'pkcs8',
     }) as string,
   }
-  for (const count of [0, 1, limits.arcSets - 1, limits.arcSets]) {
+  for (const count of [0, 1, arcSets - 1, arcSets]) {
     const raw = [...fieldsOf(chainOf(count)), 'From: a@a.example', '', 'hi\r\n'].join('\r\n')
     const message = await hashMessage(Buffer.from(raw), () => [sealedPart])
     const made = await sealArc(
@@ -399,7 +405,7 @@ t.test('a chain gets no more sets than it may have', async t => {
       signer,
     )
     const instance = count + 1
-    if (count === limits.arcSets) t.equal(made, '')
+    if (count === arcSets) t.equal(made, '')
     else {
       t.match(
         made,

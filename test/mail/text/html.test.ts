@@ -1,9 +1,9 @@
 import t from 'tap'
 import { escapeHtml } from '../../../lib/base/escape-html.ts'
-import { limits } from '../../../lib/base/limits.ts'
-import { htmlToText, isHtml } from '../../../lib/mail/text/html.ts'
-import { htmlFragment } from '../../../lib/mail/text/html-fragment.ts'
-import { walkHtml } from '../../../lib/mail/text/html-walk.ts'
+import { blobInDatabaseBytes } from '../../../lib/core/mailbox/raws.ts'
+import { htmlLength, htmlToText, isHtml } from '../../../lib/mail/text/html.ts'
+import { htmlElements, htmlFragment } from '../../../lib/mail/text/html-fragment.ts'
+import { htmlOpenElements, htmlPieces, walkHtml } from '../../../lib/mail/text/html-walk.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
 t.test('what is HTML', async t => {
@@ -109,9 +109,9 @@ t.test('a fragment is closed wherever it is cut, and as deep as it may be', asyn
 })
 
 t.test('of very many elements the last ones leave only their text', async t => {
-  const { html, cut } = htmlFragment('<b>x</b>'.repeat(limits.htmlElements + 1000), 10 * manyTimes)
+  const { html, cut } = htmlFragment('<b>x</b>'.repeat(htmlElements + 1000), 10 * manyTimes)
   t.notOk(cut)
-  t.equal(html.match(/<b>/g)?.length, limits.htmlElements)
+  t.equal(html.match(/<b>/g)?.length, htmlElements)
   t.ok(html.endsWith(`</b>${'x'.repeat(1000)}`))
 })
 
@@ -158,26 +158,26 @@ t.test('no shape of a message of 256 kB makes more than a bounded number of piec
       '<script>x</script>',
       '<title>x</title>',
     ],
-  ].map(part => part.repeat(limits.blobInDatabaseBytes / part.length))
+  ].map(part => part.repeat(blobInDatabaseBytes / part.length))
   for (const html of [...shapes, `<p ${shapes[0]!.replaceAll('<', ' a')}>`, `<ul><li>${shapes[0]}`]) {
     let pieces = 0
     const count = () => {
       pieces++
     }
     walkHtml(html, { open: count, close() {}, text: count, done: () => false })
-    t.ok(pieces <= limits.htmlPieces + limits.htmlOpenElements, html.slice(0, 20))
-    const elements = htmlFragment(html, limits.htmlLength).html.match(/<[a-z]/g) ?? []
-    t.ok(elements.length <= limits.htmlElements, html.slice(0, 20))
+    t.ok(pieces <= htmlPieces + htmlOpenElements, html.slice(0, 20))
+    const elements = htmlFragment(html, htmlLength).html.match(/<[a-z]/g) ?? []
+    t.ok(elements.length <= htmlElements, html.slice(0, 20))
   }
 })
 
 t.test('of very many pieces the last are left out, and that is said', async t => {
-  const paragraphs = '<p>word</p>'.repeat(limits.htmlPieces)
-  const { cut, html } = htmlFragment(paragraphs, limits.htmlLength)
+  const paragraphs = '<p>word</p>'.repeat(htmlPieces)
+  const { cut, html } = htmlFragment(paragraphs, htmlLength)
   t.ok(cut)
   t.match(html, /<p>word<\/p> word word/)
   t.ok(htmlToText(paragraphs).endsWith('\n[…]'))
-  t.notOk(htmlFragment('<p>word</p>'.repeat(1000), limits.htmlLength).cut)
+  t.notOk(htmlFragment('<p>word</p>'.repeat(1000), htmlLength).cut)
 })
 
 t.test('a rule is a line of its own, and not much of a text', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
-import { findLinks } from '../../../lib/mail/text/links.ts'
+import { linksShown } from '../../../lib/base/lengths.ts'
+import { findLinks, linkLength, linkTextLength } from '../../../lib/mail/text/links.ts'
 import { newText } from '../../../lib/mail/text/reply-text.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
@@ -51,16 +51,16 @@ t.test('bounds', async t => {
     (_, n) => `<a href="https://a.example/${n}">${'x'.repeat(1000)}</a>`,
   )
   const links = ofHtml(many.join(''))
-  t.equal(links.length, limits.links)
-  t.equal(links[0]?.text.length, limits.linkTextLength)
-  t.strictSame(ofHtml(`<a href="https://a.example/${'x'.repeat(limits.linkLength)}">x</a>`), [])
-  t.equal(ofText(many.join(' ')).length, limits.links)
+  t.equal(links.length, linksShown)
+  t.equal(links[0]?.text.length, linkTextLength)
+  t.strictSame(ofHtml(`<a href="https://a.example/${'x'.repeat(linkLength)}">x</a>`), [])
+  t.equal(ofText(many.join(' ')).length, linksShown)
   for (const text of [
     'https://'.repeat(manyTimes),
     `https://a.example/${'('.repeat(manyTimes)}`,
     `https://a/${')'.repeat(manyTimes)}`,
     // As long as a link may be; all are the same one, so that they never are enough.
-    `https://a/${')'.repeat(limits.linkLength - 10)} `.repeat(manyTimes / 100),
+    `https://a/${')'.repeat(linkLength - 10)} `.repeat(manyTimes / 100),
     '<a href='.repeat(manyTimes),
   ]) {
     t.type(findLinks({ text, html: '' }).length, 'number', text.slice(0, 20))

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { openAttachment, openAttachments, readMessage, textBytesOf } from '../../../lib/mail/message/read.ts'
+import { mimeParts } from '../../../lib/mail/message/uuencoded-files.ts'
+import { storedBodyLength } from '../../../lib/mail/text/body-text.ts'
 import { decompressRtf } from '../../../lib/mail/tnef/compressed-rtf.ts'
 import { readRtf } from '../../../lib/mail/tnef/rtf.ts'
-import { readTnef } from '../../../lib/mail/tnef/tnef.ts'
+import { readTnef, textPartsBytes } from '../../../lib/mail/tnef/tnef.ts'
 import { manyTimes } from '../../support/hostile.ts'
 import { messageWith, packRtf, type WrittenFile, writeTnef } from './written.ts'
 
@@ -138,18 +139,18 @@ t.test('a message that is attached brings its files, and its text as one', async
 t.test('how many, how deep and how long is bounded; what is left out stays in the winmail.dat', async t => {
   const many = writeTnef({ files: Array.from({ length: 3000 }, () => files[2]!) })
   const { attachments } = readMessage(messageWith(many))
-  t.equal(attachments.length, limits.mimeParts + 1)
+  t.equal(attachments.length, mimeParts + 1)
   t.equal(attachments.at(-1)?.filename, 'winmail.dat')
   t.equal(attachments.at(-1)?.sizeBytes, many.length)
   let deep = writeTnef({ files: [files[2]!] })
   for (let level = 0; level < 50; level++) deep = writeTnef({ files: [{ displayName: 'x', message: deep }] })
   t.equal(readTnef(deep, 100)?.files.length, 1)
   t.ok(readTnef(deep, 100)!.files[0]!.content.length > 1000)
-  t.equal(readRtf(Buffer.from('a'.repeat(3 * limits.storedBodyLength))).text.length, limits.storedBodyLength)
+  t.equal(readRtf(Buffer.from('a'.repeat(3 * storedBodyLength))).text.length, storedBodyLength)
   // It asks for a gigabyte and holds five bytes.
   const bomb = packRtf('{\\rtf')
   bomb.writeUInt32LE(2 ** 30, 4)
-  t.equal(decompressRtf(bomb, limits.textPartsBytes).length, 5)
+  t.equal(decompressRtf(bomb, textPartsBytes).length, 5)
   const whole = writeTnef({ files })
   const cut = readMessage(messageWith(whole.subarray(0, whole.length - 40))).attachments
   t.same(cut.map(({ filename }) => filename).slice(-1), ['winmail.dat'])
@@ -172,7 +173,7 @@ t.test('nothing is read again and again', async t => {
     '{\\f1\\fcharset204 x;}',
   ]) {
     const bytes = Buffer.from(`{\\rtf1{\\fonttbl ${piece.repeat(manyTimes / piece.length)}`)
-    t.ok(readRtf(bytes).text.length <= limits.storedBodyLength)
+    t.ok(readRtf(bytes).text.length <= storedBodyLength)
   }
 })
 
@@ -196,7 +197,7 @@ t.test('what is changed in one is read without a throw, and never gives more tha
       const { text, html } = read.body()
       const given = read.files.reduce((sum, { content }) => sum + content.length, 0)
       if (given > 20 * bytes.length) throw new Error(`${given} bytes of ${bytes.length}`)
-      if (text.length + html.length > limits.storedBodyLength) throw new Error('a long text')
+      if (text.length + html.length > storedBodyLength) throw new Error('a long text')
     }),
     { seed: 3676, numRuns: 2000, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
   )

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import { deflateRawSync, deflateSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
+import { attachmentTextLength } from '../../../lib/base/lengths.ts'
 import { collectText } from '../../../lib/reading/attachment/collected.ts'
+import { archiveEntries } from '../../../lib/reading/attachment/extract.ts'
 import {
   createTextReader,
   type TextReader,
@@ -82,8 +83,8 @@ t.test('text, CSV and HTML in their charsets', async t => {
     t.strictSame(await text('a.html', html, type), ['html', 'Привет'], type)
   t.strictSame(await text('a.html', html, 'text/html; charset=iso-8859-1'), ['html', 'Ïðèâåò'])
   t.strictSame(await text('a.png', 'x', 'image/png'), ['unsupported', null])
-  const long = (await read('a.txt', 'x'.repeat(limits.attachmentTextLength + 5), 'text/plain'))!
-  t.equal(long.text?.length, limits.attachmentTextLength)
+  const long = (await read('a.txt', 'x'.repeat(attachmentTextLength + 5), 'text/plain'))!
+  t.equal(long.text?.length, attachmentTextLength)
 })
 
 t.test('of pieces as much is kept as may be, wherever the last one begins', async t => {
@@ -136,10 +137,7 @@ t.test('what is broken or hostile is an error, and what comes after it is read',
         [sheet, inflated, 100e6],
       ]),
     ],
-    [
-      'many.docx',
-      zipOf(Array.from({ length: limits.archiveEntries + 1 }, (_, at) => [`${at}`, Buffer.from('')])),
-    ],
+    ['many.docx', zipOf(Array.from({ length: archiveEntries + 1 }, (_, at) => [`${at}`, Buffer.from('')]))],
   ] as const) {
     const got = (await read(name, content as Buffer))!
     if (name.endsWith('.pdf') && got.extractionMethod === 'pdf')

@@ -1,8 +1,12 @@
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { DiskFailed, StorageLocked } from '../../../lib/base/storage-fault.ts'
-import { type CommitTarget, createGroupCommit } from '../../../lib/store/dialect/group-commit.ts'
+import {
+  type CommitTarget,
+  commitRestMs,
+  createGroupCommit,
+  lockWaitMs,
+} from '../../../lib/store/dialect/group-commit.ts'
 import { insertRow } from '../../../lib/store/dialect/insert.ts'
 import { createListeners, notice } from '../../../lib/store/dialect/notices.ts'
 import { openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
@@ -126,7 +130,7 @@ t.test('while the event loop is busy, writes that come together wait for others'
   await commitAll(together)
   t.strictSame(
     load.rests.map(({ ms }) => ms),
-    [limits.commitRestMs - 1],
+    [commitRestMs - 1],
     'from the begin of the last one on',
   )
   const first = write()
@@ -429,7 +433,7 @@ t.test('while another connection writes, what is asked for waits, and the event 
   t.strictSame(await reader.db.selectFrom('pod').select('id').execute(), [])
   t.strictSame(answered, [], 'neither done nor refused')
   t.equal(waits.at(-1), true, 'who shares the file may learn that it waits')
-  clock.ms += limits.lockWaitMs - 1
+  clock.ms += lockWaitMs - 1
   const late = group.write(insertInstallation)
   clock.ms += 1
   await t.rejects(early, StorageLocked, 'nobody waits for ever')

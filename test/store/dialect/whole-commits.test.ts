@@ -1,8 +1,12 @@
 import t from 'tap'
-import { limits } from '../../../lib/base/limits.ts'
 import { DiskFailed } from '../../../lib/base/storage-fault.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
-import { type CommitTarget, createGroupCommit } from '../../../lib/store/dialect/group-commit.ts'
+import {
+  type CommitTarget,
+  commitRestMs,
+  createGroupCommit,
+  lockWaitMs,
+} from '../../../lib/store/dialect/group-commit.ts'
 import { leftRows } from '../../../lib/store/dialect/left-rows.ts'
 import { notice } from '../../../lib/store/dialect/notices.ts'
 import { chanceOf } from '../../support/fuzz.ts'
@@ -228,7 +232,7 @@ const stories: readonly (readonly [string, Story])[] = [
   ['two together while the loop is busy', { writes: [{ ...synced, ms: 1 }, synced], isBusy: true }],
   [
     'two that take as long as it would rest',
-    { writes: [{ ...synced, ms: limits.commitRestMs - 2 }, synced], isBusy: true },
+    { writes: [{ ...synced, ms: commitRestMs - 2 }, synced], isBusy: true },
   ],
   ['one while the loop is busy', { writes: [synced], isBusy: true }],
   ['what one leaves is refused', { writes: [{ ...synced, leavesHarm: true }] }],
@@ -241,10 +245,10 @@ const stories: readonly (readonly [string, Story])[] = [
     { writes: [{ ...synced, leavesHarm: true, asks: [2] }, unsynced, unsynced] },
   ],
   ['another writes for a while', { writes: [synced, synced], locked: [3] }],
-  ['and for too long', { writes: [synced, unsynced, synced], locked: [5], lockedMs: limits.lockWaitMs / 2 }],
+  ['and for too long', { writes: [synced, unsynced, synced], locked: [5], lockedMs: lockWaitMs / 2 }],
   [
     'and for as long as is waited, but one millisecond',
-    { writes: [synced], locked: [1], lockedMs: limits.lockWaitMs - 1 },
+    { writes: [synced], locked: [1], lockedMs: lockWaitMs - 1 },
   ],
   ['the fsync fails', { writes: [synced, unsynced, synced, synced], failedSync: 1, during: [2, 3] }],
   ['the second fsync fails', { writes: [synced, synced], failedSync: 2, during: [1] }],

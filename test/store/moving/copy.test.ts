@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { insertRows } from '../../../lib/store/dialect/insert.ts'
 import { copyRows, findOccupant, isHalfCopied } from '../../../lib/store/moving/copy.ts'
 import { describeTables } from '../../../lib/store/moving/moved-tables.ts'
+import { movedPageBytes, movedPageRows } from '../../../lib/store/moving/pages.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import type { AccountRow } from '../../../lib/store/tables.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
@@ -26,7 +26,7 @@ const names = ['', 'a', 'B', 'ä', 'Z', '_', 'ﬀ', '\u{ffff}', '😀', 'a b', "
 
 async function fill(store: Store): Promise<void> {
   await store.write(async db => {
-    const pods = Array.from({ length: limits.movedPageRows + 500 }, (_, n) => ({
+    const pods = Array.from({ length: movedPageRows + 500 }, (_, n) => ({
       id: `pod-${n}`,
       clientId: n % 2 === 0 ? null : `client-${n}`,
       name: `pod ${n}`,
@@ -61,13 +61,7 @@ async function fill(store: Store): Promise<void> {
     }))
     await insertRows(db, 'greylistEntry', slots)
     // Two of them are more than a page; one alone is.
-    for (const [n, bytes] of [
-      0,
-      limits.movedPageBytes / 2,
-      limits.movedPageBytes / 2,
-      2 * limits.movedPageBytes,
-      7,
-    ].entries())
+    for (const [n, bytes] of [0, movedPageBytes / 2, movedPageBytes / 2, 2 * movedPageBytes, 7].entries())
       await insertRows(db, 'raw', [
         { id: `raw-${n}`, createdAt: at, content: Buffer.alloc(bytes, n), sizeBytes: bytes, sha256: '' },
       ])
@@ -119,7 +113,7 @@ onEveryDatabase('all rows go to another database and back, and stay the same', a
   const wanted = await copyRows(from.read, to, silent)
   t.match(
     wanted.find(({ table }) => table === 'pod'),
-    { rows: limits.movedPageRows + 500 },
+    { rows: movedPageRows + 500 },
   )
   t.equal(await isHalfCopied(to.read), false)
   t.match(await findOccupant(to.read), /an installation is there already/)

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { openStore } from '../../../lib/store/open.ts'
-import { openPostgres } from '../../../lib/store/postgres/pool.ts'
+import { openPostgres, postgresIdleMs } from '../../../lib/store/postgres/pool.ts'
+import { postgresLockWaitMs } from '../../../lib/store/postgres/write.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { startPostgres, startReplicated } from '../../support/postgres.ts'
@@ -141,7 +141,7 @@ t.test('a session has our bounds, whatever the role says', { skip: without('post
   release()
   t.strictSame(
     rows.map(({ setting }) => Number(setting)),
-    [limits.postgresIdleMs, limits.postgresLockWaitMs, 5_000],
+    [postgresIdleMs, postgresLockWaitMs, 5_000],
   )
   await admin.query('alter role all reset all')
 })

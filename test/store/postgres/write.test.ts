@@ -2,13 +2,16 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
+import { mailStorageMs } from '../../../lib/core/app/server-time.ts'
+import { mailBegunMs } from '../../../lib/core/inbound/write-together.ts'
 import { insertAttempt } from '../../../lib/store/deliveries.ts'
 import { findDestination, putDestination } from '../../../lib/store/destinations.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { holdsNothing } from '../../../lib/store/dialect/held.ts'
 import { leaveInserts } from '../../../lib/store/dialect/left-rows.ts'
 import { openStore } from '../../../lib/store/open.ts'
+import { postgresIdleMs } from '../../../lib/store/postgres/pool.ts'
+import { postgresLockWaitMs } from '../../../lib/store/postgres/write.ts'
 import { findRaw, insertRaw } from '../../../lib/store/raws.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
@@ -235,8 +238,8 @@ t.test('a write that a caller can split is refused soon, for a part of it is loc
 })
 
 t.test('a lock is waited for longer than a node that stands still keeps it', t => {
-  t.ok(limits.postgresLockWaitMs * 6 > limits.postgresIdleMs)
-  t.ok(limits.mailBegunMs + limits.postgresLockWaitMs < limits.mailStorageMs)
+  t.ok(postgresLockWaitMs * 6 > postgresIdleMs)
+  t.ok(mailBegunMs + postgresLockWaitMs < mailStorageMs)
   t.end()
 })
 

@@ -1,13 +1,17 @@
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import type { Scope } from '../../../lib/base/scope.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { deleteInbox } from '../../../lib/store/inboxes.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'
 import type { SearchFilter } from '../../../lib/store/search/filter.ts'
-import { searchEarliest, searchMessages, searchThreads } from '../../../lib/store/search/search.ts'
+import {
+  searchEarliest,
+  searchMatches,
+  searchMessages,
+  searchThreads,
+} from '../../../lib/store/search/search.ts'
 import { listEarliestWaiting } from '../../../lib/store/search/waiting.ts'
 import { wholeMessages } from '../../../lib/store/search/whole-messages.ts'
 import { indexTokens, readTerms, searchWords } from '../../../lib/store/search/words.ts'
@@ -342,7 +346,7 @@ t.test('how texts become words', async t => {
     { tokens: ['d'], isOpen: false, isExcluded: false },
   ])
   t.equal(readTerms('a '.repeat(1000)).length, 32)
-  t.ok(limits.searchMatches >= 100_000)
+  t.ok(searchMatches >= 100_000)
 })
 
 onEveryDatabase('pages of what is in the index and what waits for it follow each other', async (t, store) => {

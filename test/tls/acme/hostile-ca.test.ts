@@ -8,12 +8,11 @@ import { text } from 'node:stream/consumers'
 import * as x509 from '@peculiar/x509'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
-import { limits } from '../../../lib/base/limits.ts'
 import { openAccountKey } from '../../../lib/tls/acme/account-key.ts'
-import { connectToCa } from '../../../lib/tls/acme/client.ts'
+import { acmeNonceRetries, acmeRetryAfterMs, connectToCa } from '../../../lib/tls/acme/client.ts'
 import { AcmeFault } from '../../../lib/tls/acme/fault.ts'
-import { createAcmeHttp } from '../../../lib/tls/acme/http.ts'
-import { orderCertificate } from '../../../lib/tls/acme/order.ts'
+import { acmeAnswerBytes, createAcmeHttp } from '../../../lib/tls/acme/http.ts'
+import { acmeOrderMs, orderCertificate } from '../../../lib/tls/acme/order.ts'
 import { openResponder } from '../../../lib/tls/acme/responder.ts'
 import { writeCertificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/ports.ts'
@@ -145,7 +144,7 @@ t.test('nonces that are never good are not tried for ever', async t => {
       : undefined,
   )
   t.match((await order()).message, 'the CA refuses: badNonce: no')
-  t.equal(asked.get('/account'), limits.acmeNonceRetries + 1)
+  t.equal(asked.get('/account'), acmeNonceRetries + 1)
 })
 
 t.test('what a CA refuses is told in one bounded line, with how long it wants to be left alone', async t => {
@@ -164,7 +163,7 @@ t.test('what a CA refuses is told in one bounded line, with how long it wants to
   const fault = await order()
   t.match(fault.message, /^the CA refuses: rateLimited: too \[31m many x{500,}$/)
   t.ok(fault.message.length < 1100)
-  t.equal(fault.retryAfterMs, limits.acmeRetryAfterMs)
+  t.equal(fault.retryAfterMs, acmeRetryAfterMs)
 })
 
 t.test('answers that are too large, plain http, or no answers end the order', async t => {
@@ -172,7 +171,7 @@ t.test('answers that are too large, plain http, or no answers end the order', as
   const placed = { status: 201, header: { location: '%/order/1' }, body: pending }
   const cases: [says: (path: string) => Said | undefined, message: RegExp][] = [
     [
-      path => (path === '/dir' ? { body: 'x'.repeat(limits.acmeAnswerBytes + 1) } : undefined),
+      path => (path === '/dir' ? { body: 'x'.repeat(acmeAnswerBytes + 1) } : undefined),
       /^no answer from .*\/dir: /,
     ],
     [path => (path === '/dir' ? { body: '[]' } : undefined), /is no directory of ACME/],
@@ -251,7 +250,7 @@ t.test('a CA that comes to no end, or wants more proven than was asked for, is l
   const clock = {
     now: systemClock.now,
     monotonicMs() {
-      nowMs += limits.acmeOrderMs
+      nowMs += acmeOrderMs
       return nowMs
     },
   }
