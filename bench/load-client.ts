@@ -4,7 +4,7 @@
  */
 import { createConnection } from 'node:net'
 import { createInterface } from 'node:readline'
-import { systemClock } from '../lib/base/clock.ts'
+import { systemClock } from '../lib/base/time.ts'
 import { type LoadKind, loadDomain, loadMessages, loadSender } from './load-message.ts'
 import { percentile } from './percentile.ts'
 

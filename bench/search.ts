@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../lib/base/clock.ts'
+import { systemClock } from '../lib/base/time.ts'
 import { openStore } from '../lib/store/open.ts'
 import type { SearchFilter } from '../lib/store/search/filter.ts'
 import { searchMessages, searchThreads } from '../lib/store/search/search.ts'

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { cpSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { systemClock } from '../lib/base/clock.ts'
+import { systemClock } from '../lib/base/time.ts'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')

@@ -1,4 +1,4 @@
-import { dnsTimeoutMs } from './base/dns.ts'
+import { dnsTimeoutMs } from './base/network.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'

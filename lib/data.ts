@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
-import { findForbidden, tellForbidden } from './base/forbidden.ts'
-import { StorageForbidden } from './base/storage-fault.ts'
+import { StorageForbidden } from './base/faults.ts'
+import { findForbidden, tellForbidden } from './base/file-permissions.ts'
 import { requireFinished } from './core/backup/unfinished.ts'
 import { findForbiddenFile } from './core/data-access.ts'
 import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'

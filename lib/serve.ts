@@ -1,15 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { BackupFault } from './base/backup-fault.ts'
-import { BlobsFault } from './base/blobs-fault.ts'
-import { nodeClockMs, systemClock } from './base/clock.ts'
-import { forbiddenOf, tellForbidden } from './base/forbidden.ts'
+import {
+  BackupFault,
+  BlobsFault,
+  DatabaseDamaged,
+  DiskFailed,
+  SchemaFault,
+  StorageForbidden,
+  StorageUnreachable,
+  tellSystemFault,
+  UnreleasedSchema,
+  withInodes,
+} from './base/faults.ts'
+import { forbiddenOf, tellForbidden } from './base/file-permissions.ts'
 import { createIds } from './base/ids.ts'
-import { stopPeersMs } from './base/in-time.ts'
 import { createLog, type Log } from './base/log.ts'
 import { faultText, jsonStyle, logStyle } from './base/log-style.ts'
-import { SchemaFault, UnreleasedSchema } from './base/schema-fault.ts'
-import { DatabaseDamaged, DiskFailed, StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
-import { tellSystemFault, withInodes } from './base/system-fault.ts'
+import { nodeClockMs, stopPeersMs, systemClock } from './base/time.ts'
+
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { asOwner } from './cli/installation.ts'

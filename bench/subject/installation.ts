@@ -1,6 +1,6 @@
-import { systemClock } from '../../lib/base/clock.ts'
 import { createIds } from '../../lib/base/ids.ts'
 import { createLog } from '../../lib/base/log.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import type { Config } from '../../lib/config/load.ts'
 import type { App } from '../../lib/core/app/app.ts'
 import { openApp } from '../../lib/core/open.ts'

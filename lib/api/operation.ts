@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import type Type from 'typebox'
 import type { TObject, TSchema } from 'typebox'
-import type { FoundFault, Given } from '../base/found-faults.ts'
-import type { ProblemCode } from '../base/problem.ts'
+import type { FoundFault, Given, ProblemCode } from '../base/problem.ts'
+
 import type { App, Desk } from '../core/app/app.ts'
 import type { Access, Caller } from '../core/app/caller.ts'
 import { shape } from '../model/shape.ts'

@@ -1,5 +1,5 @@
-import { readInstant } from '../base/instant.ts'
 import { invalidRequest } from '../base/problem.ts'
+import { readInstant } from '../base/time.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import { getInboxRow, getPodRow } from '../core/app/reach.ts'

@@ -1,9 +1,9 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import type { TObject } from 'typebox'
-import type { FoundFault, Given } from '../base/found-faults.ts'
-import { type Fault, invalidRequest, type Problem } from '../base/problem.ts'
-import { nearestWord } from '../base/spelling.ts'
-import { choiceInWords, type ValueSchema, valueInWords } from '../base/value-words.ts'
+import { type Fault, type FoundFault, type Given, invalidRequest, type Problem } from '../base/problem.ts'
+
+import { choiceInWords, nearestWord, type ValueSchema, valueInWords } from '../base/text.ts'
+
 import { synonymOf } from './synonyms.ts'
 
 interface Beside {

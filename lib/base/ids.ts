@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
-import type { Clock } from './clock.ts'
+import type { Clock } from './time.ts'
 
 /** Makes ids. They come in through App, so that a test can foretell them. */
 export interface Ids {
@@ -67,3 +67,15 @@ const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 export function isId(text: string): boolean {
   return uuidForm.test(text)
 }
+
+/**
+ * A part of the account, from the whole (both null) over a pod (inboxId null) to one inbox of that pod: what a key reaches,
+ * where rules are set, whose messages are looked through, whom an event is about.
+ */
+export interface Scope {
+  readonly podId: string | null
+  readonly inboxId: string | null
+}
+
+/** What a message is; the model says it to clients, and settings name it. */
+export const categories = ['personal', 'automated', 'marketing', 'bounce', 'spam', 'malicious'] as const

@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs'
 import { isatty } from 'node:tty'
-import { printableJson, printableLine } from './control-characters.ts'
+import { printableJson, printableLine } from './text.ts'
 
 /** How entries are written: plain data, so that threads write theirs in the same way. */
 export interface LogStyle {

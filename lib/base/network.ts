@@ -68,3 +68,62 @@ export function reversedAddress(
   }
   return { family: 'ipv4', labels: bytes.reverse().join('.') }
 }
+
+/** Counts what is open from each address, or each group of addresses, up to a limit. */
+interface AddressCount {
+  /** Counts one more; false, and nothing is counted, when that is too many. */
+  add(address: string): boolean
+  remove(address: string): void
+}
+
+/** @param groupOf whom an address is counted as (`networkOf`, `blockOf`) */
+export function createAddressCount(limit: number, groupOf: (address: string) => string): AddressCount {
+  const counts = new Map<string, number>()
+  return {
+    add(address) {
+      const group = groupOf(address)
+      const count = counts.get(group) ?? 0
+      if (count >= limit) return false
+      counts.set(group, count + 1)
+      return true
+    },
+    remove(address) {
+      const group = groupOf(address)
+      const count = (counts.get(group) ?? 0) - 1
+      if (count > 0) counts.set(group, count)
+      else counts.delete(group)
+    },
+  }
+}
+
+/** How long one question to DNS may take. */
+export const dnsTimeoutMs = 5_000
+
+/** What mailboxd asks of DNS. It comes in through App; lib/courier/dns.ts answers with node:dns, tests with their own server. */
+export interface Dns {
+  resolveMx(name: string): Promise<{ exchange: string; priority: number }[]>
+  resolve4(name: string): Promise<string[]>
+  resolve6(name: string): Promise<string[]>
+  resolveTxt(name: string): Promise<string[][]>
+  /**
+   * Any record type, in the form of node:dns `resolve(name, type)`; what mailauth asks with.
+   * @param isFresh whether what mailboxd remembers is not asked; what remembers nothing needs not look at it
+   */
+  resolve(name: string, type: string, isFresh?: boolean): Promise<unknown[]>
+  /** The names of an address (PTR). */
+  reverse(address: string): Promise<string[]>
+}
+
+/** The code of the error for an answer that is longer than `dnsAnswerBytes`: it was given, and is of no use for good. */
+export const tooLongCode = 'EMSGSIZE'
+
+/** About what the records of an answer take: their texts, and a pointer to each part. */
+export function answerBytes(records: readonly unknown[]): number {
+  let bytes = 0
+  for (const record of records) {
+    bytes += 8
+    if (typeof record === 'string') bytes += record.length
+    else if (typeof record === 'object' && record !== null) bytes += answerBytes(Object.values(record))
+  }
+  return bytes
+}

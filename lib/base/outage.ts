@@ -1,5 +1,5 @@
-import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
+import type { Clock } from './time.ts'
 
 /** Something that may stop working for a while. That it did, and that it works again, is told once each. */
 export interface Outage {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
-import { oneLine } from './one-line.ts'
+import { oneLine } from './text.ts'
 
 /** The state of a socket that listens, in /proc/net/tcp. */
 const listens = '0A'

@@ -274,3 +274,64 @@ export function invalidRequest(where: string, message: string, others: readonly 
   if (more > 0) told.push(`${more} more ${more === 1 ? 'fault stands' : 'faults stand'} in details.`)
   return new Problem('invalid_request', told.join(' '), { details })
 }
+
+/** A fault that a rule found which no schema can say. */
+export interface FoundFault extends Fault {
+  /** The code that it is refused with where nothing else is wrong, if it has one of its own. */
+  readonly code?: ProblemCode
+}
+
+/** A value of a request that was not yet found to be well-formed. */
+export type Given = Readonly<Record<string, unknown>>
+
+/**
+ * What `check` refuses, as faults that are told beside others. @param path of what is checked
+ * @param words what is told of a refusal with a code of its own, after the name of the field
+ */
+export function* faultsOf(path: string, check: () => unknown, words?: string): Generator<FoundFault> {
+  try {
+    check()
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    if (error.code === 'invalid_request') yield* error.more.details as readonly Fault[]
+    else yield { path, message: words ?? `is refused: ${error.message.replace(/\.$/, '')}`, code: error.code }
+  }
+}
+
+/** The same of a field, where that is a text; what else it may be is for the schema to say. */
+export function* faultsOfText(
+  given: Given,
+  name: string,
+  check: (text: string) => unknown,
+  words?: string,
+): Generator<FoundFault> {
+  const value = given[name]
+  if (typeof value === 'string') yield* faultsOf(`/${name}`, () => check(value), words)
+}
+
+/** The three forms of an HTTP-date (RFC 9110 §5.6.7); the last one says no zone and means GMT as well. */
+const imfFixdate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+const rfc850 = /^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-(\d{2}) (\d{2}:\d{2}:\d{2}) GMT$/
+const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
+
+/**
+ * What a Retry-After asks for, in milliseconds from `now`: seconds or an HTTP-date (RFC 9110 §10.2.3), from 0 up to
+ * `mostMs`. Undefined when it is neither.
+ */
+export function readRetryAfter(text: string, now: Date, mostMs: number): number | undefined {
+  const value = text.trim()
+  const waitMs = /^\d+$/.test(value) ? Number(value) * 1000 : dateOf(value, now) - now.getTime()
+  if (Number.isNaN(waitMs)) return undefined
+  return Math.min(Math.max(waitMs, 0), mostMs)
+}
+
+function dateOf(value: string, now: Date): number {
+  if (imfFixdate.test(value)) return Date.parse(value)
+  if (asctime.test(value)) return Date.parse(`${value} GMT`)
+  const [, day, month, year, time] = rfc850.exec(value) ?? []
+  if (year === undefined) return Number.NaN
+  // Two digits that seem more than 50 years ahead are of the century before (RFC 9110 §5.6.7).
+  const inThisCentury = now.getUTCFullYear() - (now.getUTCFullYear() % 100) + Number(year)
+  const full = inThisCentury > now.getUTCFullYear() + 50 ? inThisCentury - 100 : inThisCentury
+  return Date.parse(`${day} ${month} ${full} ${time} GMT`)
+}

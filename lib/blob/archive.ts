@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { finished, pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import tar from 'tar-stream'
-import { BackupFault } from '../base/backup-fault.ts'
+import { BackupFault } from '../base/faults.ts'
 
 /**
  * How many large messages a backup may have, whose names are held while it is restored (100 MB); and how long a small text of

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BlobsFault } from '../base/blobs-fault.ts'
-import { systemClock } from '../base/clock.ts'
-import { createFile, replaceFile } from '../base/durable-file.ts'
+import { BlobsFault } from '../base/faults.ts'
+import { createFile, replaceFile } from '../base/files.ts'
+import { systemClock } from '../base/time.ts'
 import { isBlobId, requireBlobId } from './blob-id.ts'
 import type { Blobs, Stray } from './blobs.ts'
 

@@ -1,5 +1,5 @@
-import { systemClock } from '../base/clock.ts'
-import { oneLine } from '../base/one-line.ts'
+import { oneLine } from '../base/text.ts'
+import { systemClock } from '../base/time.ts'
 import type { Config } from '../config/load.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { readStanding, type Standing } from '../tls/acme/standing.ts'

@@ -1,5 +1,5 @@
-import { systemClock } from '../base/clock.ts'
-import { noMeter } from '../base/meter.ts'
+import { noMeter } from '../base/metrics.ts'
+import { systemClock } from '../base/time.ts'
 import type { Config } from '../config/load.ts'
 import type { OpenBlobs } from '../core/backup/verify.ts'
 import { type OpenBucket, openBlobs, openBucketBlobs } from '../core/open-blobs.ts'

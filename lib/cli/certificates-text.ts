@@ -1,4 +1,4 @@
-import { printableLine } from '../base/control-characters.ts'
+import { printableLine } from '../base/text.ts'
 import type { ListedCertificate } from '../tls/list.ts'
 import { tableOf } from './output.ts'
 

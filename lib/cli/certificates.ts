@@ -1,5 +1,5 @@
-import { systemClock } from '../base/clock.ts'
-import { tellNotRunning } from '../base/system-fault.ts'
+import { tellNotRunning } from '../base/faults.ts'
+import { systemClock } from '../base/time.ts'
 import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { checkPairs, type PairFinding } from '../tls/check.ts'

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { printable } from '../base/control-characters.ts'
+import { printable } from '../base/text.ts'
 import { Refused } from './output.ts'
 
 /**

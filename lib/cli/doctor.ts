@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { systemClock } from '../base/clock.ts'
-import { findForbidden, forbiddenOf } from '../base/forbidden.ts'
-import { StorageUnreachable } from '../base/storage-fault.ts'
-import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
+import { isMachineFault, StorageUnreachable, tellSystemFault } from '../base/faults.ts'
+import { findForbidden, forbiddenOf } from '../base/file-permissions.ts'
+import { systemClock } from '../base/time.ts'
+
 import type { Config } from '../config/load.ts'
 import { SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
 import { findForbiddenFile } from '../core/data-access.ts'

@@ -1,4 +1,4 @@
-import { printableLine } from '../base/control-characters.ts'
+import { printableLine } from '../base/text.ts'
 import { zoneFile } from '../core/domains/domains.ts'
 import type { RecordToPublish } from '../core/domains/host-records.ts'
 import { isSafeToPublish } from '../core/domains/present.ts'

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { printableLine } from '../base/control-characters.ts'
-import { readInstant } from '../base/instant.ts'
+import { printableLine } from '../base/text.ts'
+import { readInstant } from '../base/time.ts'
 import { operator } from '../core/app/caller.ts'
 import { followEvents } from '../core/events/follow.ts'
 import { redeliverEvent, redeliverFailed } from '../core/webhooks/log.ts'

@@ -1,6 +1,5 @@
 import type { Log } from '../base/log.ts'
 import { logStyle } from '../base/log-style.ts'
-import { quietLog } from '../base/quiet-log.ts'
 import type { Config } from '../config/load.ts'
 
 /**
@@ -11,4 +10,18 @@ export async function commandLog({ log: { level, format } }: Pick<Config, 'log'>
   if (level !== 'debug' && level !== 'trace') return quietLog
   const { createLog } = await import('../base/log.ts')
   return createLog(level, undefined, logStyle(format, undefined))
+}
+
+const nothing = () => {}
+
+/** A log that nobody reads. Who has it does not load the one that is written. */
+export const quietLog: Log = {
+  trace: nothing,
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  fatal: nothing,
+  isLevelEnabled: () => false,
+  child: () => quietLog,
 }

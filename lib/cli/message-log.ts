@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { printableLine } from '../base/control-characters.ts'
+import { printableLine } from '../base/text.ts'
 import { type LogEntry, readMessageLog } from '../core/message-log.ts'
 import type { Ctl } from './ctl.ts'
 import { commandOf } from './words.ts'

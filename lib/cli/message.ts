@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { categories } from '../base/category.ts'
+import { categories } from '../base/ids.ts'
 import { durationMs } from '../config/duration.ts'
 import { countAllExpired, deleteExpired } from '../core/account/retention.ts'
 import { operator } from '../core/app/caller.ts'

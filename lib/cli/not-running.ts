@@ -1,5 +1,5 @@
 import { tellPortHolder } from '../base/port-holder.ts'
-import { shellWord } from '../base/shell-word.ts'
+import { shellWord } from '../base/text.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
 import type { Config } from '../config/load.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'

@@ -1,5 +1,5 @@
-import { systemClock } from '../base/clock.ts'
-import type { Dns } from '../base/dns.ts'
+import type { Dns } from '../base/network.ts'
+import { systemClock } from '../base/time.ts'
 import { agentsOf, describeMailElsewhere, findMailElsewhere } from '../core/domains/existing-mail.ts'
 import { Refused } from './output.ts'
 import { writeText } from './terminal.ts'

@@ -1,10 +1,16 @@
-import { BackupFault } from '../base/backup-fault.ts'
-import { BlobsFault } from '../base/blobs-fault.ts'
-import { printable, printableLine } from '../base/control-characters.ts'
+import {
+  BackupFault,
+  BlobsFault,
+  isMachineFault,
+  isStoragePassing,
+  SchemaFault,
+  StorageForbidden,
+  tellSystemFault,
+  UnreleasedSchema,
+} from '../base/faults.ts'
 import { nameOf, Problem } from '../base/problem.ts'
-import { SchemaFault, UnreleasedSchema } from '../base/schema-fault.ts'
-import { isStoragePassing, StorageForbidden } from '../base/storage-fault.ts'
-import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
+import { printable, printableLine } from '../base/text.ts'
+
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 import { DatabaseMissing } from '../core/missing-database.ts'

@@ -1,5 +1,5 @@
 import { Command, Help } from 'commander'
-import { nearestWord } from '../base/spelling.ts'
+import { nearestWord } from '../base/text.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { addAllCommands, addCommands } from './commands.ts'
 import type { Ctl } from './ctl.ts'

@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os'
-import { systemClock } from '../base/clock.ts'
+import { systemClock } from '../base/time.ts'
 
 /** How often a terminal is told how far it is. */
 const toldMs = 100

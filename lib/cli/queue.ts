@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url'
 import type { Command } from 'commander'
-import { isoAfter } from '../base/clock.ts'
+import { isoAfter } from '../base/time.ts'
 import { durationMs } from '../config/duration.ts'
 import type { Rows } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'

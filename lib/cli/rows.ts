@@ -1,5 +1,5 @@
-import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
+import { systemClock } from '../base/time.ts'
 import type { Desk, Rows } from '../core/app/app.ts'
 import { openDesk } from '../core/open-desk.ts'
 import { openRows, type RowsParts } from '../core/open-rows.ts'

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
-import type { Dns } from '../base/dns.ts'
+import type { Dns } from '../base/network.ts'
 import { type FormatName, formats, writtenAddress, writtenBaseUrl, writtenDomain } from '../config/format.ts'
 import { tomlLine, writeToml } from '../config/toml.ts'
 import { confirmDomain } from './other-mail.ts'

@@ -12,9 +12,9 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { printable } from '../base/control-characters.ts'
-import { replaceFile } from '../base/durable-file.ts'
-import { shellWord } from '../base/shell-word.ts'
+import { replaceFile } from '../base/files.ts'
+import { printable, shellWord } from '../base/text.ts'
+
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, parseConfig } from '../config/load.ts'
 import { createInbox, listInboxes, requireMailboxName } from '../core/account/inboxes.ts'

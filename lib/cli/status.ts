@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { systemClock } from '../base/clock.ts'
-import { inTime } from '../base/in-time.ts'
+import { inTime, systemClock } from '../base/time.ts'
+
 import type { Rows } from '../core/app/app.ts'
 import { describeLeftStrays, readStatus, type Status } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'

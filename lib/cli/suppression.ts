@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { printableLine } from '../base/control-characters.ts'
+import { printableLine } from '../base/text.ts'
 import {
   addSuppression,
   listSuppressions,

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { styleText } from 'node:util'
-import { printable, printableJson } from '../base/control-characters.ts'
-import { tellSystemFault } from '../base/system-fault.ts'
+import { tellSystemFault } from '../base/faults.ts'
+import { printable, printableJson } from '../base/text.ts'
 
 /** Where text for people goes. */
 export type Place = 'stdout' | 'stderr'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { systemClock } from '../base/clock.ts'
+import { systemClock } from '../base/time.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
 import { tellNotIssued } from './acme-order.ts'

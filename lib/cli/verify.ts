@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { systemClock } from '../base/clock.ts'
-import { printableLine } from '../base/control-characters.ts'
+import { printableLine } from '../base/text.ts'
+import { systemClock } from '../base/time.ts'
 import { durationMs } from '../config/duration.ts'
 import { verify } from '../core/backup/verify.ts'
 import { databaseOf } from '../core/open-rows.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package-root.ts'
-import { shellWord } from '../base/shell-word.ts'
+import { shellWord } from '../base/text.ts'
 import { findFirstInbox, firstMailboxName } from '../core/account/first-inbox.ts'
 import { createInbox } from '../core/account/inboxes.ts'
 import { createKey, listAllKeys } from '../core/account/keys.ts'

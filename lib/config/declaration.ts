@@ -1,4 +1,4 @@
-import { choiceInWords, wholeNumberInWords } from '../base/value-words.ts'
+import { choiceInWords, wholeNumberInWords } from '../base/text.ts'
 import { type FormatName, formats } from './format.ts'
 import { settings } from './schema.ts'
 import type { Bounds, Meaning } from './setting.ts'

@@ -1,4 +1,4 @@
-import { nearestWord } from '../base/spelling.ts'
+import { nearestWord } from '../base/text.ts'
 import {
   allSettings,
   allTables,

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv'
-import { nearestWord } from '../base/spelling.ts'
+import { nearestWord } from '../base/text.ts'
 import { allSettings, type Declaration, isGroup, settingPath, typeInWords } from './declaration.ts'
 import type { Fault } from './fault.ts'
 import { formats } from './format.ts'

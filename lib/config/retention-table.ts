@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { categories } from '../base/category.ts'
+import { categories } from '../base/ids.ts'
 import { table, tableList, text } from './setting.ts'
 
 /** How long messages are kept. */

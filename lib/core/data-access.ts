@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Forbidden, findForbidden } from '../base/forbidden.ts'
+import { type Forbidden, findForbidden } from '../base/file-permissions.ts'
 
 /** What the daemon writes in its data directory, and what it reads there, `secrets.key` apart, which is told of as itself. */
 const written = [

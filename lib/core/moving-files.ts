@@ -1,5 +1,5 @@
-import { BackupFault } from '../base/backup-fault.ts'
-import { BlobsFault, BucketOut } from '../base/blobs-fault.ts'
+import { BackupFault, BlobsFault, BucketOut } from '../base/faults.ts'
+
 import type { DistantBlobs } from '../blob/bucket/distant.ts'
 import { sumFile } from '../blob/content.ts'
 import { openDisk } from '../blob/disk.ts'

@@ -1,20 +1,21 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../base/clock.ts'
-import { readFirstLine } from '../base/first-line.ts'
-import { findForbidden, tellForbidden } from '../base/forbidden.ts'
-import type { Ids } from '../base/ids.ts'
-import type { Log } from '../base/log.ts'
-import { type Meter, noMeter } from '../base/meter.ts'
-import { createOutage, type Outage } from '../base/outage.ts'
-import { SchemaFault } from '../base/schema-fault.ts'
 import {
   DatabaseDamaged,
   isStorageFault,
+  SchemaFault,
   StorageForbidden,
   StorageUnreachable,
-} from '../base/storage-fault.ts'
-import { withInodes } from '../base/system-fault.ts'
+  withInodes,
+} from '../base/faults.ts'
+import { findForbidden, tellForbidden } from '../base/file-permissions.ts'
+import type { Ids } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import { type Meter, noMeter } from '../base/metrics.ts'
+import { createOutage, type Outage } from '../base/outage.ts'
+import { readFirstLine } from '../base/text.ts'
+import type { Clock } from '../base/time.ts'
+
 import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'

@@ -1,5 +1,5 @@
 import { availableParallelism, hostname } from 'node:os'
-import { dnsTimeoutMs } from '../base/dns.ts'
+import { dnsTimeoutMs } from '../base/network.ts'
 import { programVersion } from '../base/package-root.ts'
 import { bucketOwnerName } from '../blob/bucket/owner.ts'
 import { durationMs } from '../config/duration.ts'

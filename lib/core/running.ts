@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../base/durable-file.ts'
+import { replaceFile } from '../base/files.ts'
 import { isDataDirectoryLocked } from '../store/dialect/lock.ts'
 import { daemonLockPath } from './nodes/node-name.ts'
 

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
-import type { Clock } from '../base/clock.ts'
+import type { Clock } from '../base/time.ts'
 
 /** How long the machine's own addresses are believed before they are asked for again. */
 const ownAddressesMs = 10_000

@@ -1,4 +1,4 @@
-import type { Dns } from '../base/dns.ts'
+import type { Dns } from '../base/network.ts'
 import { createDns } from './dns.ts'
 
 /** Name servers of a zone that an operator's check asks. */

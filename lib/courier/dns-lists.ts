@@ -1,8 +1,7 @@
-import type { Clock } from '../base/clock.ts'
-import type { Dns } from '../base/dns.ts'
 import type { Log } from '../base/log.ts'
-import type { Meter } from '../base/meter.ts'
-import { reversedAddress } from '../base/network.ts'
+import type { Meter } from '../base/metrics.ts'
+import { type Dns, reversedAddress } from '../base/network.ts'
+import type { Clock } from '../base/time.ts'
 
 /** How long the test of a DNS list is believed. */
 const dnsListTestMs = 600_000

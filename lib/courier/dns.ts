@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { answerBytes, type Dns, tooLongCode } from '../base/dns.ts'
+import { answerBytes, type Dns, tooLongCode } from '../base/network.ts'
 
 /**
  * One answer of DNS, in bytes; DNS has room for 64 KiB, which a stranger's name server fills for every name of his. No record that

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls'
-import type { Dns } from '../base/dns.ts'
-import { oneLine } from '../base/one-line.ts'
+import type { Dns } from '../base/network.ts'
+import { oneLine } from '../base/text.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { findAddresses } from './mx.ts'
 

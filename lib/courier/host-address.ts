@@ -1,4 +1,4 @@
-import type { Dns } from '../base/dns.ts'
+import type { Dns } from '../base/network.ts'
 import { createAuthoritativeDns } from './authoritative-dns.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
-import type { Dns } from '../base/dns.ts'
-import { oneLine } from '../base/one-line.ts'
+import type { Dns } from '../base/network.ts'
+import { oneLine } from '../base/text.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { openTarget } from './guarded-connect.ts'
 

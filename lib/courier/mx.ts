@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isIP, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
-import type { Dns } from '../base/dns.ts'
+import type { Dns } from '../base/network.ts'
 import { isSilence } from './watched-dns.ts'
 
 /** MX hosts that one attempt tries. */

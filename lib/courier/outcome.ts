@@ -1,4 +1,4 @@
-import type { ReplyClass } from '../base/reply-class.ts'
+import type { ReplyClass } from '../base/reply.ts'
 import type { TlsResult } from './tls-result.ts'
 
 /** The text of an attempt that ended before its DNS was known. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.ts'
-import type { Dns } from '../base/dns.ts'
+import type { Dns } from '../base/network.ts'
+import type { Clock } from '../base/time.ts'
 
 /** For how long an answer of DNS holds for the next mail to the same destination, and how many are kept. */
 export const dnsSharedMs = 1_000

@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts'
-import type { Dns } from '../base/dns.ts'
 import type { Log } from '../base/log.ts'
+import type { Dns } from '../base/network.ts'
 import { createOutage } from '../base/outage.ts'
+import type { Clock } from '../base/time.ts'
 
 /** Questions in a row without an answer, and the time since the first of them, after which it is said that DNS does not answer. */
 export const dnsSilent = 5

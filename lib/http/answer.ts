@@ -1,5 +1,5 @@
 import { type Download, type Operation, Redirect, Repeated } from '../api/operation.ts'
-import { unpacedBytes } from '../base/turns.ts'
+import { unpacedBytes } from '../base/concurrency.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'

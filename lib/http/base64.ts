@@ -1,4 +1,4 @@
-import type { Pace } from '../base/turns.ts'
+import type { Pace } from '../base/concurrency.ts'
 
 const backslash = 0x5c
 const letterU = 0x75

@@ -1,6 +1,5 @@
-import type { Clock } from '../base/clock.ts'
-import { requestsWatchMs } from '../base/in-time.ts'
 import { invalidRequest, type Problem } from '../base/problem.ts'
+import { type Clock, requestsWatchMs } from '../base/time.ts'
 
 /** What a body that holds memory must bring, and in which time: a slower one keeps it from others. */
 export const bodyLeastBytes = 64 * 1024

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { createPace, sliceBytes } from '../base/concurrency.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
-import { createPace, sliceBytes } from '../base/turns.ts'
 import type { WatchBody } from './body-pace.ts'
 import type { MemoryHold } from './memory.ts'
 

@@ -2,10 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
-import { createAddressCount } from '../base/address-count.ts'
-import type { Clock } from '../base/clock.ts'
-import { blockOf, networkOf } from '../base/network.ts'
+import { blockOf, createAddressCount, networkOf } from '../base/network.ts'
 import { Problem } from '../base/problem.ts'
+import type { Clock } from '../base/time.ts'
 
 /** How long a client that has just connected may take to ask when the daemon stops. */
 const stopUnaskedMs = 500

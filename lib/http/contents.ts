@@ -1,6 +1,6 @@
-import type { Given } from '../base/found-faults.ts'
-import type { Fault } from '../base/problem.ts'
-import { randomBase62 } from '../base/secret.ts'
+import type { Fault, Given } from '../base/problem.ts'
+
+import { randomBase62 } from '../base/secrets.ts'
 
 /** The contents of attachments: not part of what is parsed and validated, where a name stands for each of them. */
 export class Contents {

@@ -1,5 +1,5 @@
+import type { Pace } from '../base/concurrency.ts'
 import { invalidRequest, type Problem } from '../base/problem.ts'
-import type { Pace } from '../base/turns.ts'
 
 /** Parts of a form (recipients, attachments and fields), and the bytes of the header of each. */
 const formParts = 400

@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from 'typebox'
 import { formTextBytes } from '../api/sending.ts'
+import { createPace, type Pace } from '../base/concurrency.ts'
 import { Problem } from '../base/problem.ts'
-import { createPace, type Pace } from '../base/turns.ts'
 import type { Contents } from './contents.ts'
 import { malformed, readHeaders, splitParts } from './form-parts.ts'
 import { scanJson } from './json-scan.ts'

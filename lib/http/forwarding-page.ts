@@ -1,4 +1,4 @@
-import { escapeHtml } from '../base/escape-html.ts'
+import { escapeHtml } from '../base/text.ts'
 import type { App } from '../core/app/app.ts'
 import { systemAddress } from '../core/domains/usable.ts'
 import {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { escapeHtml } from '../base/escape-html.ts'
+import { escapeHtml } from '../base/text.ts'
 import { findFirstInbox } from '../core/account/first-inbox.ts'
 import type { App } from '../core/app/app.ts'
 import type { Page, PageAnswer } from './page.ts'

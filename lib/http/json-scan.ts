@@ -1,5 +1,5 @@
+import type { Pace } from '../base/concurrency.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
-import type { Pace } from '../base/turns.ts'
 
 /**
  * A JSON body: levels inside one another, names and values in all, its bytes besides the contents of attachments, and

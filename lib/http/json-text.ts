@@ -1,4 +1,4 @@
-import { type Pace, sliceBytes } from '../base/turns.ts'
+import { type Pace, sliceBytes } from '../base/concurrency.ts'
 
 /** So many characters of what is told are made into JSON at a stretch. */
 const pieceLength = 64 * 1024

@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import { createPace, unpacedBytes } from '../base/turns.ts'
+import { createPace, unpacedBytes } from '../base/concurrency.ts'
 import { jsonBytes, jsonLength } from './json-text.ts'
 import { answerKept, type KeptBody, keepBody } from './kept-body.ts'
 

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Context } from 'koa'
-import { sha256Hex } from '../base/secret.ts'
-import { takeTurns, unpacedBytes } from '../base/turns.ts'
+import { takeTurns, unpacedBytes } from '../base/concurrency.ts'
+import { sha256Hex } from '../base/secrets.ts'
 
 /** A body that stays the same: its bytes in every form are made once and held once, however many read them. */
 export interface KeptBody {

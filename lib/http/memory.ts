@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.ts'
 import { Problem } from '../base/problem.ts'
+import type { Clock } from '../base/time.ts'
 import type { Caller } from '../core/app/caller.ts'
 
 /** The memory that request bodies, large answers and replayed events hold, shared by all keys and pods. */

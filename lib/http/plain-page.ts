@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { escapeHtml } from '../base/escape-html.ts'
+import { escapeHtml } from '../base/text.ts'
 import type { PageAnswer } from './page.ts'
 
 /** Colours of the system but for the button, whose contrast is 6.9:1 in light and dark. */

@@ -1,9 +1,7 @@
 import type { Context, Middleware } from 'koa'
-import { BlobsFault, BytesElsewhere } from '../base/blobs-fault.ts'
-import type { Log } from '../base/log.ts'
-import type { Meter } from '../base/meter.ts'
-import { nameOf, Problem, statusOf } from '../base/problem.ts'
 import {
+  BlobsFault,
+  BytesElsewhere,
   DatabaseDamaged,
   DiskFailed,
   damagedSentence,
@@ -11,8 +9,12 @@ import {
   StorageContended,
   StorageLocked,
   StorageUnreachable,
-} from '../base/storage-fault.ts'
-import { tellSystemFault } from '../base/system-fault.ts'
+  tellSystemFault,
+} from '../base/faults.ts'
+import type { Log } from '../base/log.ts'
+import type { Meter } from '../base/metrics.ts'
+import { nameOf, Problem, statusOf } from '../base/problem.ts'
+
 import { databaseOut } from '../core/app/status.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'

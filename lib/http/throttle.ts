@@ -1,5 +1,5 @@
+import type { Throttle } from '../base/concurrency.ts'
 import { Problem } from '../base/problem.ts'
-import type { Throttle } from '../base/throttle.ts'
 
 /** @throws Problem `rate_limit_exceeded` when there is none to be taken */
 export function takeOrRefuse(throttle: Throttle, name: string): void {

@@ -8,7 +8,7 @@ import {
   webSocketRequests,
 } from '../api/web-socket.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
-import { choiceInWords } from '../base/value-words.ts'
+import { choiceInWords } from '../base/text.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws'
 import { streamFrames, streamFramesMs, streamPingMs } from '../api/event-stream.ts'
-import type { Clock } from '../base/clock.ts'
 import { streamsPerKey } from '../base/problem.ts'
+import type { Clock } from '../base/time.ts'
 import type { EventSink, StreamEnd } from '../core/app/stream.ts'
 import type { StreamConnection } from './memory.ts'
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { requestsWatchMs } from '../base/in-time.ts'
 import type { Log } from '../base/log.ts'
 import { packageVersion } from '../base/package-root.ts'
+import { requestsWatchMs } from '../base/time.ts'
 import type { Metrics } from './registry.ts'
 
 /** How long an answer of /metrics is given again. */

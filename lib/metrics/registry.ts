@@ -1,6 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { type GaugeName, type LabelsOf, type MeasureName, measures } from '../base/measures.ts'
-import type { Meter } from '../base/meter.ts'
+import { type GaugeName, type LabelsOf, type MeasureName, type Meter, measures } from '../base/metrics.ts'
 
 /** The metrics of this process, kept for whoever asks for them. */
 export interface Metrics extends Meter {

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { categories } from '../base/category.ts'
+import { categories } from '../base/ids.ts'
 import { attachmentTextLength, linksShown } from '../base/lengths.ts'
-import { replyClasses } from '../base/reply-class.ts'
+import { replyClasses } from '../base/reply.ts'
 import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 /** Recipients that the header of a received message may give a reply to all. */

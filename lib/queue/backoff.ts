@@ -1,4 +1,4 @@
-import { isoAfter } from '../base/clock.ts'
+import { isoAfter } from '../base/time.ts'
 
 /** How long an attempt waits that a crash or a stop cut off for the second time or more. */
 export const cutOffWaitMs = 60_000

@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { Clock } from '../base/time.ts'
 import { holdsNothing } from '../store/dialect/held.ts'
 import type { Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'

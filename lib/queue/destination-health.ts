@@ -1,5 +1,5 @@
-import { type Clock, isoAfter } from '../base/clock.ts'
-import { destinationsKnown, Recent } from '../base/recent.ts'
+import { destinationsKnown, Recent } from '../base/concurrency.ts'
+import { type Clock, isoAfter } from '../base/time.ts'
 import {
   deleteDestination,
   findDestination,

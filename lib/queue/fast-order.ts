@@ -1,4 +1,4 @@
-import { Recent } from '../base/recent.ts'
+import { Recent } from '../base/concurrency.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 
 /** Of how many inboxes and pods memory knows whose turn it is. */

@@ -1,4 +1,4 @@
-import { isoAfter } from '../base/clock.ts'
+import { isoAfter } from '../base/time.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 import { cutOffWaitMs } from './backoff.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as rest } from 'node:timers/promises'
+import { DatabaseDamaged } from '../base/faults.ts'
 import type { Log } from '../base/log.ts'
-import { DatabaseDamaged } from '../base/storage-fault.ts'
 import { type Kind, type Leased, LeaseLost } from './lease.ts'
 import type { Queue } from './queue.ts'
 import type { Scheduler } from './scheduler.ts'

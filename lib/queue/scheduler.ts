@@ -1,5 +1,5 @@
-import { type Clock, isoAfter } from '../base/clock.ts'
-import { destinationsKnown } from '../base/recent.ts'
+import { destinationsKnown } from '../base/concurrency.ts'
+import { type Clock, isoAfter } from '../base/time.ts'
 import { findAccount } from '../store/account.ts'
 import { findDestination, listDestinations } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'

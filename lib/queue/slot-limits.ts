@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.ts'
-import { destinationsKnown, Recent } from '../base/recent.ts'
+import { destinationsKnown, Recent } from '../base/concurrency.ts'
+import type { Clock } from '../base/time.ts'
 import type { Showing } from './destination-health.ts'
 
 /** By how much a destination that has less at once than it may gets more with each attempt that it answers. */

@@ -1,4 +1,4 @@
-import { Recent } from '../base/recent.ts'
+import { Recent } from '../base/concurrency.ts'
 
 /**
  * Counts who holds the slots of many resources, such as lanes and destinations, and shares each among parties, such as pods.

@@ -1,4 +1,4 @@
-import { markWork } from '../base/thread-watch.ts'
+import { markWork } from '../base/threads.ts'
 import { readContent } from '../blob/content.ts'
 import type { Authenticator } from '../mail/authentication/authenticator.ts'
 import { textBytesOf } from '../mail/message/read.ts'
@@ -13,7 +13,7 @@ export const nearTextBytes = 32 * 1024
 
 export interface NearReaderOptions {
   readonly authenticator: Authenticator
-  /** Where it is shown whose message is being read (lib/base/thread-watch.ts). */
+  /** Where it is shown whose message is being read (lib/base/threads.ts). */
   readonly mark: SharedArrayBuffer
   /** Whose messages have ended such a thread; they are read by `far`. */
   readonly suspects: ReadonlySet<string>

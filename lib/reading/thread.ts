@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import type { Clock } from '../base/clock.ts'
-import { threadEntry } from '../base/thread-entry.ts'
-import { createThreadWatch, places } from '../base/thread-watch.ts'
+import { createThreadWatch, places, threadEntry } from '../base/threads.ts'
+import type { Clock } from '../base/time.ts'
+
 import type { Answer, Job, ThreadData } from './job.ts'
 
 /** What bounds one thread. */

@@ -1,10 +1,18 @@
 import type { Socket } from 'node:net'
 import { type Transferable, Worker } from 'node:worker_threads'
-import { type Answer, type Call, createAnswerer } from '../base/calls.ts'
 import type { LogStyle } from '../base/log-style.ts'
-import type { Noted } from '../base/meter.ts'
-import { threadEntry } from '../base/thread-entry.ts'
-import { createThreadMark, createThreadWatch, findCulprit, placesIn } from '../base/thread-watch.ts'
+import type { Noted } from '../base/metrics.ts'
+import {
+  type Answer,
+  type Call,
+  createAnswerer,
+  createThreadMark,
+  createThreadWatch,
+  findCulprit,
+  placesIn,
+  threadEntry,
+} from '../base/threads.ts'
+
 import type { Networked } from '../core/app/app.ts'
 import type { MainCalls } from '../core/inbound/main-calls.ts'
 import type { SubmissionCalls } from '../core/submission/door.ts'

@@ -1,7 +1,13 @@
-import { BlobsFault } from '../base/blobs-fault.ts'
+import {
+  BlobsFault,
+  DatabaseDamaged,
+  isDiskFull,
+  isStoragePassing,
+  StorageUnreachable,
+} from '../base/faults.ts'
 import type { Log } from '../base/log.ts'
 import { Reply } from '../base/reply.ts'
-import { DatabaseDamaged, isDiskFull, isStoragePassing, StorageUnreachable } from '../base/storage-fault.ts'
+
 import { noRoomForMail } from '../core/app/storage.ts'
 
 /** A reply in the form that smtp-server wants: an error with the three digits beside it. */

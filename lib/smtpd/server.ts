@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
+import { createTally, tallyMs } from '../base/log.ts'
 import { jsonStyle, type LogStyle } from '../base/log-style.ts'
 import { Reply } from '../base/reply.ts'
-import { createTally, tallyMs } from '../base/tally.ts'
 import type { Throttles } from '../core/account/throttles.ts'
 import type { Networked } from '../core/app/app.ts'
 import { createMainCalls } from '../core/inbound/main-calls.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
-import { stopPeersMs } from '../base/in-time.ts'
 import { Reply } from '../base/reply.ts'
+import { stopPeersMs } from '../base/time.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import type { SubmissionDoor } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'

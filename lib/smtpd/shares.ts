@@ -1,8 +1,8 @@
-import { createAddressCount } from '../base/address-count.ts'
-import type { Clock } from '../base/clock.ts'
-import { blockOf, createNetworkSet, networkOf } from '../base/network.ts'
+import { createThrottle } from '../base/concurrency.ts'
+import { blockOf, createAddressCount, createNetworkSet, networkOf } from '../base/network.ts'
+
 import { Reply } from '../base/reply.ts'
-import { createThrottle } from '../base/throttle.ts'
+import type { Clock } from '../base/time.ts'
 
 /** What one peer, and the block of addresses that it is in, may have of the door; a rate of 0 is no limit. */
 export interface ShareLimits {

@@ -1,4 +1,4 @@
-import type { Scope } from '../base/scope.ts'
+import type { Scope } from '../base/ids.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'

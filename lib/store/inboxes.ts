@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely'
-import type { Scope } from '../base/scope.ts'
+import type { Scope } from '../base/ids.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import { type Db, together, type WriteDb } from './dialect/dialect.ts'

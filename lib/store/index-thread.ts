@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { systemClock } from '../base/clock.ts'
-import { postgresReaders } from '../base/thread-entry.ts'
+import { postgresReaders } from '../base/threads.ts'
+import { systemClock } from '../base/time.ts'
 import { isServer } from './dialect/dialect.ts'
 import { openSqliteBeside } from './dialect/sqlite.ts'
 import { type Followed, followIndex } from './indexing.ts'

@@ -1,11 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../base/clock.ts'
-import {
-  DatabaseDamaged,
-  isStorageFault,
-  postgresAgainMs,
-  StorageUnreachable,
-} from '../base/storage-fault.ts'
+import { DatabaseDamaged, isStorageFault, postgresAgainMs, StorageUnreachable } from '../base/faults.ts'
+import type { Clock } from '../base/time.ts'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { indexPollMs } from './dialect/kept-thread.ts'
 import { mergeIndex } from './search/full-text.ts'

@@ -1,4 +1,4 @@
-import { tellSystemFault } from '../base/system-fault.ts'
+import { tellSystemFault } from '../base/faults.ts'
 import { findBrokenQuickly, findDamage } from './dialect/integrity.ts'
 
 /** A process of its own, which can be ended while SQLite reads: it tells what is wrong with a file, or why that is not known. */

@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process'
-import { threadEntry } from '../base/thread-entry.ts'
+import { threadEntry } from '../base/threads.ts'
 
 /** What is wrong with the file of a database, or, in a sentence, why that is not known. */
 export type Faults = { readonly faults: readonly string[] } | { readonly unknown: string }

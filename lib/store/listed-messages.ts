@@ -1,5 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
-import { takeTurns } from '../base/turns.ts'
+import { takeTurns } from '../base/concurrency.ts'
 import type { Db } from './dialect/dialect.ts'
 import { wholeMessages } from './search/whole-messages.ts'
 import type { Tables, WholeMessage } from './tables.ts'

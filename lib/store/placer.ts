@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { StorageUnreachable } from '../base/storage-fault.ts'
+import { StorageUnreachable } from '../base/faults.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { notice } from './dialect/notices.ts'
 import { findLastEventId } from './events.ts'

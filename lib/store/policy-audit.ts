@@ -1,4 +1,4 @@
-import type { Scope } from '../base/scope.ts'
+import type { Scope } from '../base/ids.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { StorageUnreachable } from '../base/storage-fault.ts'
+import { StorageUnreachable } from '../base/faults.ts'
 import type { Db } from './dialect/dialect.ts'
 import type { PostgresPool } from './postgres/pool.ts'
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Sealed } from '../base/secret-box.ts'
+import type { Sealed } from '../base/secrets.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import type { SecretKeyRow } from './tables.ts'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { threadEntry } from '../base/thread-entry.ts'
+import { threadEntry } from '../base/threads.ts'
 import { keepThread } from './dialect/kept-thread.ts'
 import type { IndexThreadData } from './index-thread.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'

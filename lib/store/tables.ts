@@ -1,4 +1,4 @@
-import type { Sealed } from '../base/secret-box.ts'
+import type { Sealed } from '../base/secrets.ts'
 import type { PolicyWriter } from '../model/policy.ts'
 
 /** The rows of lib/store/schema.sql, which says what each column means. JSON columns are text here. */
@@ -220,7 +220,7 @@ export interface DeliveryRow {
   mailFrom: string | null
   heldBy: string | null
   rcptTo: string | null
-  /** What the last refusal is about (lib/base/reply-class.ts). */
+  /** What the last refusal is about (lib/base/reply.ts). */
   replyClass: string | null
   /** What who submitted it by SMTP asks to be told, as JSON (lib/core/outbound/notice-request.ts); null: nothing. */
   notify: string | null

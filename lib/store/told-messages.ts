@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Pace } from '../base/turns.ts'
+import type { Pace } from '../base/concurrency.ts'
 import type { Db } from './dialect/dialect.ts'
 import { keptRow } from './dialect/kept.ts'
 import { takeTurnWithLarge } from './listed-messages.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { SchemaFault } from '../base/schema-fault.ts'
+import { SchemaFault } from '../base/faults.ts'
 import type { Db } from './dialect/dialect.ts'
 import { holdsNothing } from './dialect/held.ts'
 import { writeLeft } from './last-statements.ts'

@@ -1,4 +1,4 @@
-import type { Sealed, SecretPlace } from '../base/secret-box.ts'
+import type { Sealed, SecretPlace } from '../base/secrets.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import { keptChange, keptRow } from './dialect/kept.ts'

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
-import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { Clock } from '../base/time.ts'
 import { type CertificateSet, createCertificateSet } from './certificate-set.ts'
 import { CertificateFault, type Finding, findOutOfTime, type Pair, type PairPaths, readPair } from './pair.ts'
 import { readSelfSigned, selfSignedPath, writeSelfSigned } from './self-signed.ts'

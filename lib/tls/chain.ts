@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
-import { oneLine } from '../base/one-line.ts'
+import { oneLine } from '../base/text.ts'
 
 /**
  * What is doubtful about the certificates that a server shows, its own first, in words that go on after the file's name.

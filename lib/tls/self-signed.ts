@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../base/clock.ts'
-import { replaceFile } from '../base/durable-file.ts'
+import { replaceFile } from '../base/files.ts'
+import type { Clock } from '../base/time.ts'
 import { CertificateFault, checkPair, type Pair } from './pair.ts'
 
 /** Where the self-signed certificate of a data directory is kept, with its key. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Test } from 'tap'
 import { operations } from '../../lib/api/index.ts'
-import type { Clock } from '../../lib/base/clock.ts'
+import type { Clock } from '../../lib/base/time.ts'
 import { startPeer } from '../courier/smtp/scripted-peer.ts'
 import { type Api, apiOf } from '../support/api.ts'
 import { openBothDoors } from '../support/both-doors.ts'

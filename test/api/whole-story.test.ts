@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Clock } from '../../lib/base/clock.ts'
+import type { Clock } from '../../lib/base/time.ts'
 import { startPeer } from '../courier/smtp/scripted-peer.ts'
 import { apiOf } from '../support/api.ts'
 import { openBothDoors } from '../support/both-doors.ts'

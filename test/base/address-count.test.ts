@@ -1,6 +1,5 @@
 import t from 'tap'
-import { createAddressCount } from '../../lib/base/address-count.ts'
-import { blockOf, networkOf } from '../../lib/base/network.ts'
+import { blockOf, createAddressCount, networkOf } from '../../lib/base/network.ts'
 
 t.test('what is open from one address, or one /64, is counted up to the limit', async t => {
   const count = createAddressCount(2, networkOf)

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { createAnswerer, createCaller } from '../../lib/base/calls.ts'
+import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/faults.ts'
 import { Reply } from '../../lib/base/reply.ts'
-import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { createAnswerer, createCaller } from '../../lib/base/threads.ts'
 
 /** Two ends, all between them as it crosses from one thread to another. */
 function connect() {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { chunksOf } from '../../lib/base/chunks.ts'
+import { chunksOf } from '../../lib/base/files.ts'
 
 async function* many() {
   for (;;) yield Buffer.from('x')

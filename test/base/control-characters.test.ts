@@ -1,6 +1,5 @@
 import t from 'tap'
-import { printable, printableJson, printableLine } from '../../lib/base/control-characters.ts'
-import { oneLine } from '../../lib/base/one-line.ts'
+import { oneLine, printable, printableJson, printableLine } from '../../lib/base/text.ts'
 
 /** What no text to a terminal may hold, said once more by numbers. */
 function isCommand(code: number): boolean {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withoutPassword } from '../../lib/base/database-place.ts'
+import { withoutPassword } from '../../lib/base/files.ts'
 
 t.test('the URL of a database is shown without its password', async t => {
   const shown = [

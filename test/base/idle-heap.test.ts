@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { startIdleHeap } from '../../lib/base/idle-heap.ts'
+import { startIdleHeap } from '../../lib/base/threads.ts'
 import { until } from '../support/until.ts'
 
 t.test(

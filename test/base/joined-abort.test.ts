@@ -1,5 +1,5 @@
 import t from 'tap'
-import { joinAborts } from '../../lib/base/joined-abort.ts'
+import { joinAborts } from '../../lib/base/concurrency.ts'
 
 t.test('it ends with the first that ends, for its reason', async t => {
   const [one, other] = [new AbortController(), new AbortController()]

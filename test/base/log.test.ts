@@ -1,7 +1,13 @@
 import t from 'tap'
-import { BlobsFault, BucketOut, BytesElsewhere } from '../../lib/base/blobs-fault.ts'
+import {
+  BlobsFault,
+  BucketOut,
+  BytesElsewhere,
+  StorageContended,
+  StorageLocked,
+  StorageUnreachable,
+} from '../../lib/base/faults.ts'
 import { createLog } from '../../lib/base/log.ts'
-import { StorageContended, StorageLocked, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 
 const secret = 'hush-hush'
 

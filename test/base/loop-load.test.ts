@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { createLoopLoad, workedSince } from '../../lib/base/loop-load.ts'
+import { createLoopLoad, workedSince } from '../../lib/base/threads.ts'
 
 t.test(
   'a loop is busy when it has worked for half of a tenth of a second, as it was last looked at',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readRetryAfter } from '../../lib/base/retry-after.ts'
+import { readRetryAfter } from '../../lib/base/problem.ts'
 
 const now = new Date('2026-11-21T10:00:00.000Z')
 const hour = 3_600_000

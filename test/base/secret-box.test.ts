@@ -6,7 +6,7 @@ import {
   SecretFault,
   secretKeyBytes,
   secretsOpened,
-} from '../../lib/base/secret-box.ts'
+} from '../../lib/base/secrets.ts'
 
 const place = { table: 'inbox', column: 'webhookSecret', id: '01' }
 const box = createSecretBox(randomBytes(secretKeyBytes))

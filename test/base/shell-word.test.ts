@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import t from 'tap'
-import { shellWord } from '../../lib/base/shell-word.ts'
+import { shellWord } from '../../lib/base/text.ts'
 
 t.test('what is pasted is one word, and nothing of it is run', async t => {
   for (const text of ['/var/lib/mailboxd', "a b'c", '$(id)', '`id`', 'a;b', '"', '\\', '~', '*', '!x', "''"])

@@ -1,7 +1,12 @@
 import t from 'tap'
-import { BlobsFault, BucketOut } from '../../lib/base/blobs-fault.ts'
-import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
-import { isMachineFault, tellSystemFault } from '../../lib/base/system-fault.ts'
+import {
+  BlobsFault,
+  BucketOut,
+  isMachineFault,
+  StorageContended,
+  StorageUnreachable,
+  tellSystemFault,
+} from '../../lib/base/faults.ts'
 
 const fault = (code: string, message: string) => Object.assign(new Error(message), { code })
 

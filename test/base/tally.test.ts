@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createTally } from '../../lib/base/tally.ts'
+import { createTally } from '../../lib/base/log.ts'
 
 t.test('the first is told at once, and what comes soon after it is counted', async t => {
   let nowMs = 1000

@@ -6,7 +6,7 @@ import {
   markWork,
   places,
   placesIn,
-} from '../../lib/base/thread-watch.ts'
+} from '../../lib/base/threads.ts'
 import { until } from '../support/until.ts'
 
 /** A thread that does `work` before each look, of which ten make its time; gives how often it was called late. */

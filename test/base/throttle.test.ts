@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createThrottle } from '../../lib/base/throttle.ts'
+import { createThrottle } from '../../lib/base/concurrency.ts'
 
 t.test('as many a minute as are allowed, and after a long rest not more', t => {
   let ms = 0

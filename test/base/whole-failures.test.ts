@@ -1,9 +1,9 @@
 import type { Context } from 'koa'
 import t from 'tap'
+import { isMachineFault, isStorageFault, isStoragePassing } from '../../lib/base/faults.ts'
 import { createLog } from '../../lib/base/log.ts'
-import { noMeter } from '../../lib/base/meter.ts'
-import { isStorageFault, isStoragePassing } from '../../lib/base/storage-fault.ts'
-import { isMachineFault } from '../../lib/base/system-fault.ts'
+import { noMeter } from '../../lib/base/metrics.ts'
+
 import { tellFailure } from '../../lib/cli/output.ts'
 import { refusalOf } from '../../lib/core/submission/refusal.ts'
 import { answerProblems } from '../../lib/http/problems.ts'

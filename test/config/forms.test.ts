@@ -1,5 +1,5 @@
 import t from 'tap'
-import { editDistance, nearestWord } from '../../lib/base/spelling.ts'
+import { editDistance, nearestWord } from '../../lib/base/text.ts'
 import { durationFault, durationMs } from '../../lib/config/duration.ts'
 import { defaultBaseUrl, endpointFault, formatEndpoint, parseEndpoint } from '../../lib/config/endpoint.ts'
 import { type FormatName, formats } from '../../lib/config/format.ts'

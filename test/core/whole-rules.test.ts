@@ -1,7 +1,7 @@
 import t from 'tap'
 import { invalidRequest, Problem, type ProblemCode } from '../../lib/base/problem.ts'
-import { Reply } from '../../lib/base/reply.ts'
-import { replyClasses } from '../../lib/base/reply-class.ts'
+import { Reply, replyClasses } from '../../lib/base/reply.ts'
+
 import { reachesInbox, requireAccess } from '../../lib/core/app/caller.ts'
 import { waitBoundsOf } from '../../lib/core/delivery/waits.ts'
 import { changesAfterCheck } from '../../lib/core/domains/outcome.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Clock } from '../../lib/base/clock.ts'
+import type { Clock } from '../../lib/base/time.ts'
 import { type AddressGuardOptions, createAddressGuard } from '../../lib/courier/address-guard.ts'
 
 const clock: Clock = { now: () => new Date(0), monotonicMs: () => 0 }

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { reversedAddress } from '../../lib/base/network.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createDnsLists } from '../../lib/courier/dns-lists.ts'
 import { countingMeter } from '../support/counted.ts'

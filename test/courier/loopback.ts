@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { createAddressGuard } from '../../lib/courier/address-guard.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { isOutcome, type Outcome } from '../../lib/courier/outcome.ts'

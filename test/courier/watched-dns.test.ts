@@ -1,6 +1,6 @@
 import t from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { dnsSilent, dnsSilentMs, isResolverSilent, watchDns } from '../../lib/courier/watched-dns.ts'
 import { startDns } from '../support/dns.ts'

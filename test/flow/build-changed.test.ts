@@ -38,7 +38,7 @@ t.test('what is built of the same sources is not bundled again, and what is not 
     writeFileSync(inTree(name), text)
   }
   write('bin/build.ts', bundler)
-  for (const name of ['bin/build-changed.ts', 'lib/base/clock.ts']) {
+  for (const name of ['bin/build-changed.ts', 'lib/base/time.ts']) {
     cpSync(join(import.meta.dirname, '../..', name), inTree(name))
   }
   for (const name of ['lib/room/source.ts', 'lib/room/inner/deep.sql', 'config/words.txt']) write(name, '1\n')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createPace, sliceBytes } from '../../lib/base/turns.ts'
+import { createPace, sliceBytes } from '../../lib/base/concurrency.ts'
 import { decodeJsonBase64 } from '../../lib/http/base64.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 

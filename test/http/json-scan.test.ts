@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createPace, sliceBytes } from '../../lib/base/turns.ts'
+import { createPace, sliceBytes } from '../../lib/base/concurrency.ts'
 import { jsonContentBytes, jsonDepth, jsonTextBytes, jsonValues, scanJson } from '../../lib/http/json-scan.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { manyTimes } from '../support/hostile.ts'

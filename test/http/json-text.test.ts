@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createPace } from '../../lib/base/turns.ts'
+import { createPace } from '../../lib/base/concurrency.ts'
 import { jsonBytes, jsonLength } from '../../lib/http/json-text.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 

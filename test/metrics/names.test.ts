@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { measures } from '../../lib/base/measures.ts'
+import { measures } from '../../lib/base/metrics.ts'
 import { packageRoot } from '../../lib/base/package-root.ts'
 import { createMetrics } from '../../lib/metrics/registry.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createDistantMeter, type Noted } from '../../lib/base/meter.ts'
+import { createDistantMeter, type Noted } from '../../lib/base/metrics.ts'
 import { createMetrics } from '../../lib/metrics/registry.ts'
 import { until } from '../support/until.ts'
 

@@ -1,6 +1,6 @@
 import { v7 } from 'uuid'
-import type { Clock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
+import type { Clock } from '../../lib/base/time.ts'
 import { startClockWatch } from '../../lib/queue/clock-watch.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import { sweepRows } from '../../lib/store/sweeps.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
-import { systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { type Leased, LeaseLost } from '../../lib/queue/lease.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import { createRunner } from '../../lib/queue/runner.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { v7 } from 'uuid'
-import type { Clock } from '../../lib/base/clock.ts'
+import type { Clock } from '../../lib/base/time.ts'
 import type { Showing } from '../../lib/queue/destination-health.ts'
 import { type Leased, LeaseLost } from '../../lib/queue/lease.ts'
 import { createQueue } from '../../lib/queue/queue.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Clock } from '../../lib/base/clock.ts'
+import type { Clock } from '../../lib/base/time.ts'
 import { type Allowance, SlotLimits } from '../../lib/queue/slot-limits.ts'
 
 function paced(allowance: Allowance) {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createThreadMark } from '../../lib/base/thread-watch.ts'
+import { createThreadMark } from '../../lib/base/threads.ts'
 import { createNearReader, nearTextBytes } from '../../lib/reading/near.ts'
 import type { Reading, ReadingRequest } from '../../lib/reading/reading.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'

@@ -7,10 +7,10 @@ const sources = readSources()
 
 /** What stands in one place each, and where. */
 const onePlace: [what: RegExp, places: readonly string[]][] = [
-  [/\bDate\.now\(|\bnew Date\(\)/, ['lib/base/clock.ts']],
-  [/\bperformance\.now\(/, ['lib/base/clock.ts']],
+  [/\bDate\.now\(|\bnew Date\(\)/, ['lib/base/time.ts']],
+  [/\bperformance\.now\(/, ['lib/base/time.ts']],
   [/\bprocess\.env\b/, ['bin/']],
-  [/['"]node:dns/, ['lib/courier/dns.ts', 'lib/base/dns.ts']],
+  [/['"]node:dns/, ['lib/courier/dns.ts', 'lib/base/network.ts']],
   // What is said to people goes through the one place that takes the commands to a terminal out of it.
   [/\bprocess\.(?:stdout|stderr)\.write\(|\bconsole\./, ['lib/cli/progress.ts', 'bin/']],
   [/\bMath\.random\b/, ['lib/serve.ts', 'lib/cli/open.ts', 'lib/courier/']],

@@ -9,7 +9,7 @@ import { root } from './source-tree.ts'
 const forTests: Readonly<Record<string, string>> = {
   'lib/config/describe.ts#exampleConfig':
     'it makes config/mailboxd.example.toml, which a test holds to the schema',
-  'lib/base/spelling.ts#editDistance': 'npm test tells the names that are like an unknown one',
+  'lib/base/text.ts#editDistance': 'npm test tells the names that are like an unknown one',
   'lib/core/policy/decision.ts#isCovered': 'a part of the decision that has a table of cases of its own',
   'lib/mail/report/reply-rules.ts#readReplyRules': 'faults of the file of rules are tried with other files',
   'lib/core/outbound/suppressions.ts#suppressedUntil': 'what bounces mean is tried without a database',
@@ -17,6 +17,9 @@ const forTests: Readonly<Record<string, string>> = {
   'lib/mail/compose/quote.ts#quoteHtml': 'a part of a reply that has a table of cases of its own',
   'lib/cli/terminal.ts#printableBytes':
     'what comes to a terminal is tried at every end of a chunk, without one',
+  'lib/base/log.ts#createLogOutput': 'its bounds are tried with a reader that is slow',
+  'lib/base/threads.ts#workedSince': 'what counts as standing still is tried without a thread',
+  'lib/cli/log.ts#quietLog': 'a test that reads no log takes it, too',
   'lib/upkeep.ts#sweep': 'a sweep is done now, not at its time',
   'lib/upkeep.ts#sweeps': 'each sweep is done now, not at its time',
 }

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
-import { sha256Hex } from '../../lib/base/secret.ts'
+import { sha256Hex } from '../../lib/base/secrets.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { expireGreylist } from '../../lib/core/inbound/greylist.ts'
 import { send } from '../../lib/core/outbound/send.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { createShares } from '../../lib/smtpd/shares.ts'
 import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'

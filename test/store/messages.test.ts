@@ -1,6 +1,6 @@
 import { type RootOperationNode, sql } from 'kysely'
 import t from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { countInScope, findInbox } from '../../lib/store/inboxes.ts'
 import { listBytes, listedTextLength, listedTurnBytes } from '../../lib/store/listed-messages.ts'
 import {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { deleteDeferralsBefore } from '../../lib/store/authentication-deferrals.ts'
 import { deleteDaysBefore } from '../../lib/store/daily-usage.ts'
 import { deleteDestinationsBefore } from '../../lib/store/destinations.ts'

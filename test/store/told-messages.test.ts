@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createPace } from '../../lib/base/turns.ts'
+import { createPace } from '../../lib/base/concurrency.ts'
 import { eventBytes, listedEventBytes } from '../../lib/core/events/body.ts'
 import { leaveEvent } from '../../lib/store/events.ts'
 import { listBytes } from '../../lib/store/listed-messages.ts'

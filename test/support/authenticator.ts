@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
-import { systemClock } from '../../lib/base/clock.ts'
-import type { Dns } from '../../lib/base/dns.ts'
+import type { Dns } from '../../lib/base/network.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import {
   type AuthenticatedMessage,
   createAuthenticator,

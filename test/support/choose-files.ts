@@ -1,4 +1,4 @@
-import { editDistance } from '../../lib/base/spelling.ts'
+import { editDistance } from '../../lib/base/text.ts'
 
 /** How many names are told where one is not known. */
 const suggestions = 6

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { openDisk } from '../../lib/blob/disk.ts'
 import { type Finding, type OpenBlobs, verify } from '../../lib/core/backup/verify.ts'
 import { databasePath } from '../../lib/core/open-rows.ts'

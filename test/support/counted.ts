@@ -1,4 +1,4 @@
-import type { Meter } from '../../lib/base/meter.ts'
+import type { Meter } from '../../lib/base/metrics.ts'
 
 /** A meter that keeps what was counted, each name with its labels, and how often. */
 export function countingMeter(): { readonly meter: Meter; readonly counted: Map<string, number> } {

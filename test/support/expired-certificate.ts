@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as x509 from '@peculiar/x509'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import type { CertificateFiles } from './certificate.ts'
 
 /** A self-signed certificate for `host` that was good until yesterday, and its key, as files in `dir`. */

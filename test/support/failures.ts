@@ -1,15 +1,17 @@
-import { BackupFault } from '../../lib/base/backup-fault.ts'
-import { BucketOut, BytesElsewhere } from '../../lib/base/blobs-fault.ts'
-import { Problem } from '../../lib/base/problem.ts'
-import { Reply } from '../../lib/base/reply.ts'
-import { SchemaFault } from '../../lib/base/schema-fault.ts'
 import {
+  BackupFault,
+  BucketOut,
+  BytesElsewhere,
   ClockApart,
+  SchemaFault,
   StorageContended,
   StorageForbidden,
   StorageLocked,
   StorageUnreachable,
-} from '../../lib/base/storage-fault.ts'
+} from '../../lib/base/faults.ts'
+
+import { Problem } from '../../lib/base/problem.ts'
+import { Reply } from '../../lib/base/reply.ts'
 
 const coded = (code: string, message: string, more: object = {}) =>
   Object.assign(new Error(message), { code, ...more })

@@ -1,4 +1,4 @@
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { followIndex } from '../../lib/store/indexing.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { until } from './until.ts'

@@ -1,5 +1,5 @@
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { databasePath } from '../../lib/core/open-rows.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { selfSignedPath, writeSelfSigned } from '../../lib/tls/self-signed.ts'

@@ -71,7 +71,7 @@ export const namedFaults: readonly NamedFault[] = [
   },
   {
     what: 'a throttle fills beyond what it holds',
-    file: 'lib/base/throttle.ts',
+    file: 'lib/base/concurrency.ts',
     was: 'Math.min(most, bucket.tokens + (now - bucket.at) * perMs)',
     is: 'bucket.tokens + (now - bucket.at) * perMs',
     tests: ['test/base/throttle.test.ts'],

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { kill } from './contained.ts'
 import { madeOnce } from './made-once.ts'

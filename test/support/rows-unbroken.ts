@@ -1,4 +1,4 @@
-import { isoAfter } from '../../lib/base/clock.ts'
+import { isoAfter } from '../../lib/base/time.ts'
 import type { App } from '../../lib/core/app/app.ts'
 import { findBroken, invariants } from '../../lib/store/invariants.ts'
 import { writtenBare } from './rows.ts'

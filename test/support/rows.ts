@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import type { Sealed } from '../../lib/base/secret-box.ts'
+import type { Sealed } from '../../lib/base/secrets.ts'
 import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { insertRows, putRow } from '../../lib/store/dialect/insert.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Test } from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import { systemClock } from '../../lib/base/time.ts'
 import type { App } from '../../lib/core/app/app.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import type { Attempt } from '../../lib/queue/scheduler.ts'

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 
 /** One object as a list shows it. */
 export interface ListedObject {

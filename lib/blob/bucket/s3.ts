@@ -4,9 +4,9 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { type Dispatcher, Pool } from 'undici'
-import { BlobsFault, BucketOut } from '../../base/blobs-fault.ts'
-import { oneLine } from '../../base/one-line.ts'
-import { tellSystemFault } from '../../base/system-fault.ts'
+import { BlobsFault, BucketOut, tellSystemFault } from '../../base/faults.ts'
+import { oneLine } from '../../base/text.ts'
+
 import { type ObjectPage, readObjectPage, readS3Fault } from './answers.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { printable } from '../../base/control-characters.ts'
+import { printable } from '../../base/text.ts'
 import { fieldsOf, tableOf } from '../output.ts'
 
 /** An answer of an operation for people: a list as a table, else a line for each property, and the text of a message last. */

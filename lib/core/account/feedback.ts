@@ -1,5 +1,12 @@
-import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
-import { invalidRequest, Problem } from '../../base/problem.ts'
+import {
+  type FoundFault,
+  faultsOf,
+  faultsOfText,
+  type Given,
+  invalidRequest,
+  Problem,
+} from '../../base/problem.ts'
+
 import { type Feedback, type FeedbackCreation, feedbackLength } from '../../model/feedback.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'

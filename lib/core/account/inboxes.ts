@@ -1,10 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
 import { packageRoot } from '../../base/package-root.ts'
-import { invalidRequest, mailboxNameMax, mailboxNameMin, Problem } from '../../base/problem.ts'
-import { randomBase36, sha256Hex } from '../../base/secret.ts'
+import {
+  type FoundFault,
+  faultsOfText,
+  type Given,
+  invalidRequest,
+  mailboxNameMax,
+  mailboxNameMin,
+  Problem,
+} from '../../base/problem.ts'
+
+import { randomBase36, sha256Hex } from '../../base/secrets.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import type { Inbox, InboxChange, InboxCreation } from '../../model/inbox.ts'

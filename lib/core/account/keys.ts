@@ -1,7 +1,7 @@
-import { isId } from '../../base/ids.ts'
+import { isId, type Scope } from '../../base/ids.ts'
 import { apiKeysPerScope, Problem } from '../../base/problem.ts'
-import type { Scope } from '../../base/scope.ts'
-import { randomBase62, sha256Hex } from '../../base/secret.ts'
+
+import { randomBase62, sha256Hex } from '../../base/secrets.ts'
 import type { ApiKey, ApiKeyWithToken } from '../../model/api-key.ts'
 import * as keys from '../../store/api-keys.ts'
 import type { Db } from '../../store/dialect/dialect.ts'

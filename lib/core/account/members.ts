@@ -1,5 +1,5 @@
-import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
-import { Problem } from '../../base/problem.ts'
+import { type FoundFault, faultsOfText, type Given, Problem } from '../../base/problem.ts'
+
 import { normaliseAddress } from '../../mail/address/address.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import type { Member, MemberCreation } from '../../model/member.ts'

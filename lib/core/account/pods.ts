@@ -1,5 +1,5 @@
-import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
-import { invalidRequest, Problem } from '../../base/problem.ts'
+import { type FoundFault, faultsOfText, type Given, invalidRequest, Problem } from '../../base/problem.ts'
+
 import type { Listed, Page } from '../../model/page.ts'
 import type { Pod, PodChange, PodCreation } from '../../model/pod.ts'
 import { deletePodApiKeys } from '../../store/api-keys.ts'

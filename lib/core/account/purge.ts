@@ -1,4 +1,4 @@
-import { isoAfter } from '../../base/clock.ts'
+import { isoAfter } from '../../base/time.ts'
 import { deleteContacts } from '../../store/contacts.ts'
 import { deleteForwardConfirmations } from '../../store/forward-confirmations.ts'
 import { deleteUnusedRaw } from '../../store/raws.ts'

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { categories } from '../../base/category.ts'
-import { isoAfter } from '../../base/clock.ts'
+import { categories } from '../../base/ids.ts'
+import { isoAfter } from '../../base/time.ts'
 import type { Category } from '../../model/message.ts'
 import { type InboxOfPod, listInboxesOfPods } from '../../store/inboxes.ts'
 import { countExpired, deleteFromThreads, type Expired, listExpired } from '../../store/removal.ts'

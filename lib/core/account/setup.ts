@@ -1,5 +1,5 @@
-import { BackupFault } from '../../base/backup-fault.ts'
-import { randomBase62 } from '../../base/secret.ts'
+import { BackupFault } from '../../base/faults.ts'
+import { randomBase62 } from '../../base/secrets.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { findAccount, insertAccount } from '../../store/account.ts'
 import { isAddressUsed } from '../../store/inboxes.ts'

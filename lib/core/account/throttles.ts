@@ -1,4 +1,4 @@
-import { createThrottle, type Throttle } from '../../base/throttle.ts'
+import { createThrottle, type Throttle } from '../../base/concurrency.ts'
 import type { App } from '../app/app.ts'
 
 /** Requests a minute from one address to the page on which forwarding is confirmed. */

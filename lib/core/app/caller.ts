@@ -1,5 +1,5 @@
+import type { Scope } from '../../base/ids.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Scope } from '../../base/scope.ts'
 
 /** Who asks: a key with its scope. podId and inboxId null: the whole account. */
 export interface Caller extends Scope {

@@ -1,6 +1,6 @@
-import { isoAfter } from '../../base/clock.ts'
 import { idempotencyHours, Problem, type ProblemCode, statusOf } from '../../base/problem.ts'
-import { sha256Hex } from '../../base/secret.ts'
+import { sha256Hex } from '../../base/secrets.ts'
+import { isoAfter } from '../../base/time.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import {
   findIdempotency,

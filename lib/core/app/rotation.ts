@@ -1,4 +1,4 @@
-import { createSecretBox, type Sealed } from '../../base/secret-box.ts'
+import { createSecretBox, type Sealed } from '../../base/secrets.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
 import { sweepRows } from '../../store/sweeps.ts'

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createFile, replaceFile } from '../../base/durable-file.ts'
-import { forbiddenOf, tellForbidden } from '../../base/forbidden.ts'
-import { secretKeyBytes } from '../../base/secret-box.ts'
+import { forbiddenOf, tellForbidden } from '../../base/file-permissions.ts'
+import { createFile, replaceFile } from '../../base/files.ts'
+import { secretKeyBytes } from '../../base/secrets.ts'
 
 /** The key of the secrets can't be used; the message is a sentence with the repair. */
 export class SecretKeyFault extends Error {

@@ -1,6 +1,6 @@
-import type { Clock } from '../../base/clock.ts'
 import { Problem } from '../../base/problem.ts'
-import { createSecretBox, type Sealed, type SecretBox, type SecretPlace } from '../../base/secret-box.ts'
+import { createSecretBox, type Sealed, type SecretBox, type SecretPlace } from '../../base/secrets.ts'
+import type { Clock } from '../../base/time.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { Store } from '../../store/open.ts'
 import * as rows from '../../store/secrets.ts'

@@ -1,5 +1,5 @@
-import { inTime } from '../../base/in-time.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { StorageUnreachable } from '../../base/faults.ts'
+import { inTime } from '../../base/time.ts'
 import type { App } from './app.ts'
 
 /** How long a peer that brings mail, or a request that sends some, waits for the database. */

@@ -1,5 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { hmacBase64url, isEqualSecret } from '../../base/secret.ts'
+import { hmacBase64url, isEqualSecret } from '../../base/secrets.ts'
 import type { ForwardConfirmationRow } from '../../store/tables.ts'
 import type { App, Desk } from './app.ts'
 

@@ -1,5 +1,3 @@
-import { inTime } from '../../base/in-time.ts'
-import { Problem } from '../../base/problem.ts'
 import {
   DatabaseDamaged,
   damagedSentence,
@@ -7,7 +5,9 @@ import {
   isStorageFault,
   StorageContended,
   StorageUnreachable,
-} from '../../base/storage-fault.ts'
+} from '../../base/faults.ts'
+import { Problem } from '../../base/problem.ts'
+import { inTime } from '../../base/time.ts'
 import { noteHealth } from '../../store/account.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'
 import type { App } from './app.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { hasNoInodes } from '../../base/system-fault.ts'
+import { hasNoInodes } from '../../base/faults.ts'
 import type { LogState } from '../../store/dialect/checkpointer.ts'
 import type { App } from './app.ts'
 import { slowSyncMs } from './status.ts'

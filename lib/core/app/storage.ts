@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises'
+import { DatabaseDamaged } from '../../base/faults.ts'
 import type { Log } from '../../base/log.ts'
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
-import { DatabaseDamaged } from '../../base/storage-fault.ts'
 
 /**
  * How the disk and the database on it are, for who takes something in and for /health. Whether anything is taken in stands in shared

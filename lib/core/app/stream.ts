@@ -1,4 +1,4 @@
-import type { Scope } from '../../base/scope.ts'
+import type { Scope } from '../../base/ids.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { hasReader, type ReadScope } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'

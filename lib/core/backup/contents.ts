@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { BackupFault } from '../../base/backup-fault.ts'
+import { BackupFault } from '../../base/faults.ts'
 import { type ArchivedFile, readArchive, textOf } from '../../blob/archive.ts'
 import { isBlobId } from '../../blob/blob-id.ts'
 

@@ -1,7 +1,7 @@
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
+import { SchemaFault } from '../../base/faults.ts'
 import type { Log } from '../../base/log.ts'
-import { SchemaFault } from '../../base/schema-fault.ts'
 import { snapshotDatabase } from '../../store/dialect/snapshot.ts'
 import type { App } from '../app/app.ts'
 import { backupRoomBytes } from './backup.ts'

@@ -1,5 +1,5 @@
-import { Reply } from '../../base/reply.ts'
-import { replyClasses } from '../../base/reply-class.ts'
+import { Reply, replyClasses } from '../../base/reply.ts'
+
 import { isOutcome, type Outcome, type Unfinished } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { Leased } from '../../queue/lease.ts'

@@ -1,4 +1,4 @@
-import { BytesElsewhere } from '../../base/blobs-fault.ts'
+import { BytesElsewhere } from '../../base/faults.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import type { Cargo } from '../../courier/smtp/courier.ts'
 import { wireNeedsOf } from '../../mail/message/wire-needs.ts'

@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
 import { Reply } from '../../base/reply.ts'
+import { isoAfter } from '../../base/time.ts'
 import { readContent, readStart, sizeOf } from '../../blob/content.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
 import {

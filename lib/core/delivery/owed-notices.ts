@@ -1,4 +1,4 @@
-import { isoAfter } from '../../base/clock.ts'
+import { isoAfter } from '../../base/time.ts'
 import type { Leased } from '../../queue/lease.ts'
 import { updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'

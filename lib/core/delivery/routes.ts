@@ -1,4 +1,4 @@
-import { readFirstLine } from '../../base/first-line.ts'
+import { readFirstLine } from '../../base/text.ts'
 import type { Config } from '../../config/load.ts'
 import { type Route, sourceOf } from '../../courier/smtp/routes.ts'
 

@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
-import type { Dns } from '../../base/dns.ts'
+import type { Dns } from '../../base/network.ts'
+import { isoAfter } from '../../base/time.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
 import { createStsPolicies, type StsPolicies } from '../../courier/encryption/sts-policies.ts'
 import { httpsGet } from '../../courier/https-get.ts'

@@ -1,4 +1,4 @@
-import { isoAfter } from '../../base/clock.ts'
+import { isoAfter } from '../../base/time.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'

@@ -1,4 +1,4 @@
-import type { ReplyClass } from '../../base/reply-class.ts'
+import type { ReplyClass } from '../../base/reply.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import type { WaitBounds } from '../../queue/backoff.ts'
 

@@ -1,5 +1,5 @@
-import { dnsTimeoutMs } from '../../base/dns.ts'
-import { noMeter } from '../../base/meter.ts'
+import { noMeter } from '../../base/metrics.ts'
+import { dnsTimeoutMs } from '../../base/network.ts'
 import { createDnsLists } from '../../courier/dns-lists.ts'
 import { mxAddresses } from '../../courier/mx.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'

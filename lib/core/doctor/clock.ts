@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { dnsTimeoutMs } from '../../base/dns.ts'
+import { dnsTimeoutMs } from '../../base/network.ts'
 import { nameServerMs } from '../../courier/authoritative-dns.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { findNewestEventAt } from '../../store/events.ts'

@@ -1,6 +1,6 @@
-import type { Clock } from '../../base/clock.ts'
-import { dnsTimeoutMs } from '../../base/dns.ts'
-import { inTime } from '../../base/in-time.ts'
+import { dnsTimeoutMs } from '../../base/network.ts'
+import { type Clock, inTime } from '../../base/time.ts'
+
 import type { Config } from '../../config/load.ts'
 import { createDns } from '../../courier/dns.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { postgresReaders, smtpThreadsMax } from '../../base/thread-entry.ts'
+import { postgresReaders, smtpThreadsMax } from '../../base/threads.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { type ListedNode, listNodes } from '../../store/nodes.ts'
 import { findReplication, findRoom, type Replication } from '../../store/postgres/state.ts'

@@ -1,5 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { StorageUnreachable } from '../../base/faults.ts'
+import type { Clock } from '../../base/time.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
 import { openPostgres } from '../../store/postgres/pool.ts'
 import { findServerState, type ServerState } from '../../store/postgres/state.ts'

@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
 import { Problem } from '../../base/problem.ts'
+import { isoAfter } from '../../base/time.ts'
 import { checkDomain, type DomainFindings, domainCheckMs } from '../../mail/domain/check.ts'
 import { type DomainNames, keyName } from '../../mail/domain/records.ts'
 import type { Sources } from '../../mail/domain/sources.ts'

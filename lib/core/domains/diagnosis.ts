@@ -1,6 +1,6 @@
-import { dnsTimeoutMs } from '../../base/dns.ts'
-import { inTime } from '../../base/in-time.ts'
-import { isDiskFull, isStoragePassing } from '../../base/storage-fault.ts'
+import { isDiskFull, isStoragePassing } from '../../base/faults.ts'
+import { dnsTimeoutMs } from '../../base/network.ts'
+import { inTime } from '../../base/time.ts'
 import { createAddressGuard } from '../../courier/address-guard.ts'
 import {
   type AuthoritativeDns,

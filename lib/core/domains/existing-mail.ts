@@ -1,5 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
-import { type Dns, dnsTimeoutMs } from '../../base/dns.ts'
+import { type Dns, dnsTimeoutMs } from '../../base/network.ts'
+import type { Clock } from '../../base/time.ts'
 import { interfaceAddresses } from '../../courier/address-guard.ts'
 import { createDns } from '../../courier/dns.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'

@@ -1,5 +1,5 @@
-import { dnsTimeoutMs } from '../../base/dns.ts'
-import { inTime } from '../../base/in-time.ts'
+import { dnsTimeoutMs } from '../../base/network.ts'
+import { inTime } from '../../base/time.ts'
 import { createAddressGuard, interfaceAddresses } from '../../courier/address-guard.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
 import { addressRecords, dmarcRecord, type ZoneRecord } from '../../mail/domain/records.ts'

@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
 import { invalidRequest } from '../../base/problem.ts'
+import { isoAfter } from '../../base/time.ts'
 import { durationMs } from '../../config/duration.ts'
 import { type DkimAlgorithm, type DkimSigner, generateDkimKey } from '../../mail/compose/dkim.ts'
 import type { KeyFinding } from '../../mail/domain/check.ts'

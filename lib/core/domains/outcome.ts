@@ -1,4 +1,4 @@
-import { isoAfter } from '../../base/clock.ts'
+import { isoAfter } from '../../base/time.ts'
 import { competingHostsNamed } from '../../mail/domain/advice.ts'
 import type { DomainFindings } from '../../mail/domain/check.ts'
 import type { DomainWarning, RecordPurpose, RecordStatus } from '../../model/domain.ts'

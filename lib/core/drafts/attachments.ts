@@ -1,6 +1,6 @@
-import { inSlices } from '../../base/chunks.ts'
+import { sliceBytes } from '../../base/concurrency.ts'
+import { inSlices } from '../../base/files.ts'
 import { isId } from '../../base/ids.ts'
-import { sliceBytes } from '../../base/turns.ts'
 import type { BlobFile } from '../../blob/blobs.ts'
 import { openContent } from '../../blob/content.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'

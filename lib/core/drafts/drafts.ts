@@ -1,8 +1,14 @@
-import { isoAfter } from '../../base/clock.ts'
-import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
-import { readInstant } from '../../base/instant.ts'
-import { draftsPerInbox, invalidRequest, Problem } from '../../base/problem.ts'
+import {
+  draftsPerInbox,
+  type FoundFault,
+  faultsOfText,
+  type Given,
+  invalidRequest,
+  Problem,
+} from '../../base/problem.ts'
+import { isoAfter, readInstant } from '../../base/time.ts'
+
 import { durationMs } from '../../config/duration.ts'
 import { writeMailbox } from '../../mail/header/mailbox.ts'
 import { singleLine } from '../../mail/header/text.ts'

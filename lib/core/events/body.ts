@@ -1,4 +1,4 @@
-import { createPace } from '../../base/turns.ts'
+import { createPace } from '../../base/concurrency.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { EventName } from '../../model/event.ts'
 import type { EventBody, EventMessage } from '../../model/event-body.ts'

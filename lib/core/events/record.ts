@@ -1,4 +1,4 @@
-import { isoAfter } from '../../base/clock.ts'
+import { isoAfter } from '../../base/time.ts'
 import type { EventName } from '../../model/event.ts'
 import type { Work } from '../../queue/queue.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
+import { takeTurns } from '../../base/concurrency.ts'
 import { FairSlots } from '../../base/fair-slots.ts'
 import { Problem, streamsPerKey } from '../../base/problem.ts'
-import { takeTurns } from '../../base/turns.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findLastEventId, listEvents } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'

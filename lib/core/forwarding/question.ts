@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
-import { escapeHtml } from '../../base/escape-html.ts'
+import { escapeHtml } from '../../base/text.ts'
+import { isoAfter } from '../../base/time.ts'
 import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'

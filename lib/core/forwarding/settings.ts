@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
 import { forwardCooldownMs, Problem } from '../../base/problem.ts'
+import { isoAfter } from '../../base/time.ts'
 import { domainOf, literalAddress, normaliseRecipient } from '../../mail/address/address.ts'
 import { forwardModes } from '../../model/inbox.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'

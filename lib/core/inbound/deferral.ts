@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { isoAfter } from '../../base/clock.ts'
 import { blockOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
+import { isoAfter } from '../../base/time.ts'
 import { type Header, lastField } from '../../mail/header/header.ts'
 import { deleteDeferralsBefore } from '../../store/authentication-deferrals.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'

@@ -1,4 +1,4 @@
-import type { Caller } from '../../base/calls.ts'
+import type { Caller } from '../../base/threads.ts'
 import { crossed, crossing } from '../../blob/content.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
 import type { MailReader } from '../../reading/pool.ts'

@@ -1,4 +1,4 @@
-import { isDiskFull } from '../../base/storage-fault.ts'
+import { isDiskFull } from '../../base/faults.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import { noteDeferral } from '../../store/authentication-deferrals.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'

@@ -1,4 +1,4 @@
-import { DiskFailed, isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
+import { DiskFailed, isDiskFull, StorageLocked, StorageUnreachable } from '../../base/faults.ts'
 import { sizeOf } from '../../blob/content.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { App } from '../app/app.ts'

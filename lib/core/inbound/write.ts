@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
 import { Reply } from '../../base/reply.ts'
+import { isoAfter } from '../../base/time.ts'
 import { sizeOf } from '../../blob/content.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'

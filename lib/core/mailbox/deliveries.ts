@@ -1,5 +1,5 @@
 import { Problem } from '../../base/problem.ts'
-import { replyClasses } from '../../base/reply-class.ts'
+import { replyClasses } from '../../base/reply.ts'
 import type { Delivery } from '../../model/message.ts'
 import { pageSize } from '../../model/page.ts'
 import { findDelivery, listAttempts, listDeliveries } from '../../store/deliveries.ts'

@@ -1,4 +1,4 @@
-import type { Scope } from '../../base/scope.ts'
+import type { Scope } from '../../base/ids.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { Direction, Message } from '../../model/message.ts'
 import type { Listed, Page } from '../../model/page.ts'

@@ -1,4 +1,4 @@
-import type { ReplyClass } from '../../base/reply-class.ts'
+import type { ReplyClass } from '../../base/reply.ts'
 import { resolverSilent } from '../../courier/outcome.ts'
 import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../store/tables.ts'
 

@@ -1,5 +1,5 @@
-import { readInstant } from '../../base/instant.ts'
 import { invalidRequest } from '../../base/problem.ts'
+import { readInstant } from '../../base/time.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
 
 /** Whether something is asked for that the counters of the inboxes do not answer. */

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Scope } from '../../base/scope.ts'
+import type { Scope } from '../../base/ids.ts'
 import { domainOf, normaliseAddress, normaliseMailDomain } from '../../mail/address/address.ts'
 import { pageSizeMax } from '../../model/page.ts'
 import type { Db } from '../../store/dialect/dialect.ts'

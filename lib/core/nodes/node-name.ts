@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createFile } from '../../base/durable-file.ts'
+import { createFile } from '../../base/files.ts'
 import { Problem } from '../../base/problem.ts'
-import { randomBase36 } from '../../base/secret.ts'
+import { randomBase36 } from '../../base/secrets.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
 
 const nameLength = 16

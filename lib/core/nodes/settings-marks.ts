@@ -1,4 +1,4 @@
-import { sha256Hex } from '../../base/secret.ts'
+import { sha256Hex } from '../../base/secrets.ts'
 import type { Config } from '../../config/load.ts'
 
 /** What each node may have as its machine needs it: tables as a whole, and settings of the others. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, isoAfter } from '../../base/clock.ts'
-import { sha256Hex } from '../../base/secret.ts'
-import { type SecretBox, SecretFault } from '../../base/secret-box.ts'
+import { type SecretBox, SecretFault, sha256Hex } from '../../base/secrets.ts'
+import { type Clock, isoAfter } from '../../base/time.ts'
+
 import {
   deleteAcmeChallengesBefore,
   findAcmeFile,

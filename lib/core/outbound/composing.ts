@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
-import { randomBase36 } from '../../base/secret.ts'
+import { randomBase36 } from '../../base/secrets.ts'
+import { isoAfter } from '../../base/time.ts'
 import { durationMs } from '../../config/duration.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { formatVerp, verpTokenLength } from '../../mail/address/verp.ts'

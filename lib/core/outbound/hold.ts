@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
 import { invalidRequest } from '../../base/problem.ts'
+import { isoAfter } from '../../base/time.ts'
 import { durationMs } from '../../config/duration.ts'
 import type { Leased } from '../../queue/lease.ts'
 import { findDeliveryToCarry, listPendingOfInbox, updateDelivery } from '../../store/deliveries.ts'

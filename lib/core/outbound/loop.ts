@@ -1,6 +1,6 @@
-import { isoAfter } from '../../base/clock.ts'
 import { Problem, replyLoopMessages } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
+import { isoAfter } from '../../base/time.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { MessageFields } from '../../mail/header/fields.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'

@@ -1,5 +1,5 @@
-import { isoAfter } from '../../base/clock.ts'
 import { Problem } from '../../base/problem.ts'
+import { isoAfter } from '../../base/time.ts'
 import { durationMs } from '../../config/duration.ts'
 import { normaliseMailDomain } from '../../mail/address/address.ts'
 import { attemptsMade } from '../../queue/lease.ts'

@@ -1,5 +1,5 @@
 import { attachmentsBytes, invalidRequest, Problem } from '../../base/problem.ts'
-import { sha256HexOfMany } from '../../base/secret.ts'
+import { sha256HexOfMany } from '../../base/secrets.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import type { QuotedMessage } from '../../mail/compose/quote.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'

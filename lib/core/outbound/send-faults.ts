@@ -1,6 +1,13 @@
-import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { sendRecipients } from '../../base/lengths.ts'
-import { type Fault, invalidRequest } from '../../base/problem.ts'
+import {
+  type Fault,
+  type FoundFault,
+  faultsOf,
+  faultsOfText,
+  type Given,
+  invalidRequest,
+} from '../../base/problem.ts'
+
 import { attachmentsCount } from '../../model/send.ts'
 import { readPeople, requireAddress } from './addressees.ts'
 import { readContent } from './request.ts'

@@ -1,6 +1,6 @@
-import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
-import { readInstant } from '../../base/instant.ts'
-import { invalidRequest, Problem } from '../../base/problem.ts'
+import { type FoundFault, faultsOfText, type Given, invalidRequest, Problem } from '../../base/problem.ts'
+import { readInstant } from '../../base/time.ts'
+
 import type { Outcome } from '../../courier/outcome.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import type { Listed, Page } from '../../model/page.ts'

@@ -1,7 +1,7 @@
-import { isoAfter } from '../../base/clock.ts'
-import { readInstant } from '../../base/instant.ts'
+import type { Scope } from '../../base/ids.ts'
+
 import { invalidRequest } from '../../base/problem.ts'
-import type { Scope } from '../../base/scope.ts'
+import { isoAfter, readInstant } from '../../base/time.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { PolicyAction, PolicyAuditEntry, PolicyDirection } from '../../model/policy.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'

@@ -1,5 +1,5 @@
+import type { Scope } from '../../base/ids.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Scope } from '../../base/scope.ts'
 import { baseAddress } from '../../mail/address/address.ts'
 import type { PolicyDirection } from '../../model/policy.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'

@@ -1,7 +1,14 @@
-import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
-import { isId } from '../../base/ids.ts'
-import { invalidRequest, Problem, policyRules } from '../../base/problem.ts'
-import type { Scope } from '../../base/scope.ts'
+import { isId, type Scope } from '../../base/ids.ts'
+import {
+  type FoundFault,
+  faultsOf,
+  faultsOfText,
+  type Given,
+  invalidRequest,
+  Problem,
+  policyRules,
+} from '../../base/problem.ts'
+
 import type {
   Policy,
   PolicyDirection,

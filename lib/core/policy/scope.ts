@@ -1,5 +1,5 @@
+import type { Scope } from '../../base/ids.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
-import type { Scope } from '../../base/scope.ts'
 import type { PolicyDirection, PolicyMode, PolicyWriter } from '../../model/policy.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listPolicyModes, listPolicyRules } from '../../store/policy.ts'

@@ -1,6 +1,6 @@
-import { readInstant } from '../../base/instant.ts'
+import { takeTurns } from '../../base/concurrency.ts'
 import { invalidRequest } from '../../base/problem.ts'
-import { takeTurns } from '../../base/turns.ts'
+import { readInstant } from '../../base/time.ts'
 import type { UsageGrouping, UsageHistory } from '../../model/usage.ts'
 import { type DayCounts, type DayOfInbox, listDay, listDaysOfInbox } from '../../store/daily-usage.ts'
 import type { Db } from '../../store/dialect/dialect.ts'

@@ -1,4 +1,4 @@
-import { isoAfter } from '../../base/clock.ts'
+import { isoAfter } from '../../base/time.ts'
 import type { Me, Usage, UsageLimits } from '../../model/usage.ts'
 import { deleteDaysBefore } from '../../store/daily-usage.ts'
 import { holdsNothing } from '../../store/dialect/held.ts'

@@ -1,6 +1,6 @@
-import { oneLine } from '../../base/one-line.ts'
 import { Problem, type ProblemCode, statusOf } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
+import { oneLine } from '../../base/text.ts'
 
 /** The replies for what a send is refused for (RFC 5321 §4.2, RFC 3463); without a text, the problem's own says what to do. */
 const replies: Partial<Record<ProblemCode, readonly [code: number, enhanced: string, text?: string]>> = {

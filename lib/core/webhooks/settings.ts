@@ -1,6 +1,6 @@
-import { type FoundFault, faultsOf, type Given } from '../../base/found-faults.ts'
-import { Problem } from '../../base/problem.ts'
-import type { Sealed, SecretPlace } from '../../base/secret-box.ts'
+import { type FoundFault, faultsOf, type Given, Problem } from '../../base/problem.ts'
+
+import type { Sealed, SecretPlace } from '../../base/secrets.ts'
 import { newWebhookSecret } from '../../courier/webhook/signature.ts'
 import { webhookUrlFault } from '../../courier/webhook/url.ts'
 import type { AccountWebhook, WebhookSecret } from '../../model/webhook.ts'

@@ -1,4 +1,4 @@
-import type { Dns } from '../../base/dns.ts'
+import type { Dns } from '../../base/network.ts'
 import type { SecureAnswer, SecureDns } from './secure-dns.ts'
 
 /** What sending mail asks of DNS, and for one attempt what of it was authenticated. */

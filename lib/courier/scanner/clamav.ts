@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 
 /** Bytes of the answer of a scanner. */
 export const scannerAnswerBytes = 1024 * 1024

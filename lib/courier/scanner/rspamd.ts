@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Pool } from 'undici'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 import { scannerAnswerBytes } from './clamav.ts'
 
 /** Messages that rspamd is given at the same time. */

@@ -1,10 +1,10 @@
 import type { NetConnectOpts } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Clock } from '../../base/clock.ts'
 import { FairSlots, type Leave } from '../../base/fair-slots.ts'
-import type { Log } from '../../base/log.ts'
-import type { Meter } from '../../base/meter.ts'
-import { createTally, tallyMs } from '../../base/tally.ts'
+import { createTally, type Log, tallyMs } from '../../base/log.ts'
+import type { Meter } from '../../base/metrics.ts'
+import type { Clock } from '../../base/time.ts'
+
 import { scanWithClamav } from './clamav.ts'
 import { createRspamd, type Envelope, scansAtOnce } from './rspamd.ts'
 

@@ -1,5 +1,5 @@
+import { destinationsKnown, Recent } from '../../base/concurrency.ts'
 import { FairSlots, type Leave } from '../../base/fair-slots.ts'
-import { destinationsKnown, Recent } from '../../base/recent.ts'
 
 /** An address that somebody is at, or waits for. */
 interface Visited {

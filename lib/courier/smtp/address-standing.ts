@@ -1,5 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
-import { destinationsKnown } from '../../base/recent.ts'
+import { destinationsKnown } from '../../base/concurrency.ts'
+import type { Clock } from '../../base/time.ts'
 import { addressProbeMs, type Ending } from './ending.ts'
 
 /** How often in a row an address has not answered when one connection at a time is tried there, and how long the one is waited for. */

@@ -1,5 +1,5 @@
-import { oneLine } from '../../base/one-line.ts'
-import type { ReplyClass } from '../../base/reply-class.ts'
+import type { ReplyClass } from '../../base/reply.ts'
+import { oneLine } from '../../base/text.ts'
 import { type Named, withoutMessageWords } from '../../mail/report/repeated-words.ts'
 import type { ReplyRule } from '../../mail/report/reply-rules.ts'
 import { type Outcome, resolverSilent, type Stage } from '../outcome.ts'

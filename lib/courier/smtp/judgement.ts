@@ -1,4 +1,4 @@
-import type { ReplyClass } from '../../base/reply-class.ts'
+import type { ReplyClass } from '../../base/reply.ts'
 import { type Named, withoutAddresses, withoutMessageWords } from '../../mail/report/repeated-words.ts'
 import { findRule, type ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { Stage } from '../outcome.ts'

@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 import { certificateFault } from '../encryption/demand.ts'
 import type { TlsFault } from '../tls-result.ts'
 import { readExtensions } from './extensions.ts'

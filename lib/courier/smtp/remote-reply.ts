@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 
 /** One reply of a peer with all its lines, in bytes; a longer one is not read on. */
 export const smtpReplyBytes = 16 * 1024

@@ -1,7 +1,7 @@
 import { Readable, type Writable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 import type { Stage } from '../outcome.ts'
 import { addToNextCommand, type NoticeParameters, noticeParameters, readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'

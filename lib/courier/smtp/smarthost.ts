@@ -1,5 +1,5 @@
-import type { Dns } from '../../base/dns.ts'
 import type { Log } from '../../base/log.ts'
+import type { Dns } from '../../base/network.ts'
 import { type HostTls, opportunistic } from '../encryption/host-tls.ts'
 import { findAddresses } from '../mx.ts'
 import type { Carrier, Letter } from './carrier.ts'

@@ -1,6 +1,6 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
-import type { Clock } from '../../base/clock.ts'
-import { destinationsKnown } from '../../base/recent.ts'
+import { destinationsKnown } from '../../base/concurrency.ts'
+import type { Clock } from '../../base/time.ts'
 import type { TlsFault } from '../tls-result.ts'
 
 /** Where STARTTLS failed: how long it is not tried again unless a policy demands it. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher, errors } from 'undici'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 
 /** How long a webhook connection waits for the next call: unless the server says, and at the most. */
 const webhookIdleMs = 4_000

@@ -1,4 +1,4 @@
-import { base32, hmacBase32 } from '../../base/secret.ts'
+import { base32, hmacBase32 } from '../../base/secrets.ts'
 import { bounceDomain } from './bounce-domain.ts'
 
 /** RFC 5321 §4.5.3.1.1 */

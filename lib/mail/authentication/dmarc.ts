@@ -1,5 +1,5 @@
 import type { DNSResolver } from 'mailauth'
-import { tooLongCode } from '../../base/dns.ts'
+import { tooLongCode } from '../../base/network.ts'
 import type { Lookup } from '../signature/key.ts'
 import { loadMailauth } from './mailauth.ts'
 import { type AuthenticationResult, resultOf } from './results.ts'

@@ -1,5 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
-import { type Dns, dnsTimeoutMs, tooLongCode } from '../../base/dns.ts'
+import { type Dns, dnsTimeoutMs, tooLongCode } from '../../base/network.ts'
+import type { Clock } from '../../base/time.ts'
 import { type Answer, createAnswerMemory } from './dns-memory.ts'
 
 /**

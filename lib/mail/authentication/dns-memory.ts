@@ -1,5 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
-import { answerBytes } from '../../base/dns.ts'
+import { answerBytes } from '../../base/network.ts'
+import type { Clock } from '../../base/time.ts'
 
 /**
  * Answers of DNS that are kept for the next message, of the main thread and of each thread of sessions: their bytes, where each counts

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { sliceBytes } from '../../base/turns.ts'
+import { sliceBytes } from '../../base/concurrency.ts'
 
 /** How a signature sees a header or a body (RFC 6376 §3.4). */
 export type Canonicalisation = 'simple' | 'relaxed'

@@ -1,5 +1,5 @@
-import { escapeHtml } from '../../base/escape-html.ts'
 import { displayNameLength, sendRecipients } from '../../base/lengths.ts'
+import { escapeHtml } from '../../base/text.ts'
 import type { Mailbox } from '../header/mailbox.ts'
 import { singleLine } from '../header/text.ts'
 import { isForwardSubject } from '../quote/subject.ts'

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../base/escape-html.ts'
+import { escapeHtml } from '../../base/text.ts'
 import { singleLine } from '../header/text.ts'
 import { htmlToText } from '../text/html.ts'
 import { htmlFragment } from '../text/html-fragment.ts'

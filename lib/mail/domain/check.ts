@@ -1,5 +1,5 @@
-import type { Clock } from '../../base/clock.ts'
-import type { Dns } from '../../base/dns.ts'
+import type { Dns } from '../../base/network.ts'
+import type { Clock } from '../../base/time.ts'
 import { bounceDomain } from '../address/bounce-domain.ts'
 import { createDnsCache } from '../authentication/dns-cache.ts'
 import { evaluateSpf, hasDmarcPolicy } from '../authentication/policy.ts'

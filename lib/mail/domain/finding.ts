@@ -1,4 +1,4 @@
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 
 /** What a check of a domain, its host or the server found. */
 export interface Finding {

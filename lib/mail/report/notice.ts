@@ -1,4 +1,4 @@
-import type { ReplyClass } from '../../base/reply-class.ts'
+import type { ReplyClass } from '../../base/reply.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { reportPartBytes, reportRecipients } from './part.ts'
 import type { SaidReply } from './said-reply.ts'

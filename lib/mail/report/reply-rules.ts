@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../../base/package-root.ts'
-import { type ReplyClass, replyClasses } from '../../base/reply-class.ts'
+import { type ReplyClass, replyClasses } from '../../base/reply.ts'
 
 /** One line of config/replies.txt. */
 export interface ReplyRule {

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { tooLongCode } from '../../base/dns.ts'
+import { tooLongCode } from '../../base/network.ts'
 import { keyName, type Signature } from './signature.ts'
 import { parseTags, withoutSpace } from './tags.ts'
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { chunksOf } from '../../base/chunks.ts'
+import { chunksOf } from '../../base/files.ts'
 import { headerBytes, readHeader } from '../header/header.ts'
 import { type BodyHash, type BodyPart, createBodyHashes } from './body-hash.ts'
 

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../base/escape-html.ts'
+import { escapeHtml } from '../../base/text.ts'
 import { htmlToText } from './html.ts'
 
 /** The text and HTML of a message that the row keeps (each, in UTF-16 units); the raw keeps all. */

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../base/escape-html.ts'
+import { escapeHtml } from '../../base/text.ts'
 import { walkHtml } from './html-walk.ts'
 
 /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { FairSlots } from '../../base/fair-slots.ts'
 import { Problem } from '../../base/problem.ts'
-import { threadEntry } from '../../base/thread-entry.ts'
+import { threadEntry } from '../../base/threads.ts'
 import { crossing } from '../../blob/content.ts'
 import type { ExtractedText } from './extract.ts'
 import type { TextAnswer, TextRequest } from './job.ts'

@@ -1,6 +1,6 @@
 import { closeSync, fdatasyncSync, fstatSync, openSync, statSync, writeSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { DatabaseDamaged } from '../../base/storage-fault.ts'
+import { DatabaseDamaged } from '../../base/faults.ts'
 
 /** How the write-ahead log stands after a look at it. */
 export interface LogState {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { threadEntry } from '../../base/thread-entry.ts'
+import { threadEntry } from '../../base/threads.ts'
 import type { CheckpointBounds, LogState } from './checkpointer.ts'
 import { type KeptThread, keepThread } from './kept-thread.ts'
 

@@ -1,6 +1,6 @@
 import { rm, stat } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
-import { threadEntry } from '../../base/thread-entry.ts'
+import { threadEntry } from '../../base/threads.ts'
 
 /** How often it is told how far a snapshot has come. */
 const toldMs = 200

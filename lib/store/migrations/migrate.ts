@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { SchemaFault, UnreleasedSchema } from '../../base/schema-fault.ts'
+import { SchemaFault, UnreleasedSchema } from '../../base/faults.ts'
 import { type Db, type DialectName, ddlFor, dialectOf, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
 import { schema } from './0001-schema.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { randomBase36 } from '../../base/secret.ts'
+import { randomBase36 } from '../../base/secrets.ts'
 import { addNotices, type Notices, type Topic, topics } from '../dialect/notices.ts'
 import { connectAlone } from './session.ts'
 

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { ClockApart, postgresAgainMs, StorageUnreachable } from '../../base/faults.ts'
 import {
   type Clock,
   type Moment,
@@ -8,8 +9,7 @@ import {
   nodeClockMs,
   nodeSureMs,
   stepSince,
-} from '../../base/clock.ts'
-import { ClockApart, postgresAgainMs, StorageUnreachable } from '../../base/storage-fault.ts'
+} from '../../base/time.ts'
 import { DataDirectoryBusy, nodeClass } from '../dialect/lock.ts'
 import { hasCode, isOutage } from './outage.ts'
 import type { Hold, Reaching } from './pool.ts'

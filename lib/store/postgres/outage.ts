@@ -1,4 +1,4 @@
-import { StorageUnreachable, unreplicated } from '../../base/storage-fault.ts'
+import { StorageUnreachable, unreplicated } from '../../base/faults.ts'
 
 /** A server that follows another: it answers, and takes no writes. */
 export class Standby extends Error {

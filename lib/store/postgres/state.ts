@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { aheadMs, type Clock, nodeClockMs } from '../../base/clock.ts'
-import { SchemaFault } from '../../base/schema-fault.ts'
-import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
+import { ClockApart, SchemaFault, StorageUnreachable } from '../../base/faults.ts'
+import { aheadMs, type Clock, nodeClockMs } from '../../base/time.ts'
+
 import type { Db } from '../dialect/dialect.ts'
 
 /** Bytes of a database on a PostgreSQL server. */

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Scope } from '../../base/scope.ts'
+import type { Scope } from '../../base/ids.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
 import type { MessageRow, ThreadRow } from '../tables.ts'

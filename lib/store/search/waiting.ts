@@ -1,4 +1,4 @@
-import type { Scope } from '../../base/scope.ts'
+import type { Scope } from '../../base/ids.ts'
 import type { Db } from '../dialect/dialect.ts'
 import type { MessageRow } from '../tables.ts'
 import type { SearchFilter } from './filter.ts'

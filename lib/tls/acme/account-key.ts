@@ -8,7 +8,7 @@ import {
 } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createFile } from '../../base/durable-file.ts'
+import { createFile } from '../../base/files.ts'
 
 /** The key that a CA knows this server by (ES256, RFC 7518 §3.4). */
 export interface AccountKey {

@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
 import { AcmeFault } from './fault.ts'
 
 /** An answer of a CA (ACME): its bytes, and how long it may take. */

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Clock } from '../../base/clock.ts'
-import { oneLine } from '../../base/one-line.ts'
+import { oneLine } from '../../base/text.ts'
+import type { Clock } from '../../base/time.ts'
 import { CertificateFault, checkPair, type Pair } from '../pair.ts'
 import { type AcmeClient, problemText, type Resource } from './client.ts'
 import { AcmeFault } from './fault.ts'

@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { replaceFile } from '../../base/durable-file.ts'
+import { replaceFile } from '../../base/files.ts'
 import { CertificateFault, checkPair, type Pair, type PairPaths } from '../pair.ts'
 import { accountKeyPath } from './account-key.ts'
 import { standingPath } from './standing.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../../base/durable-file.ts'
+import { replaceFile } from '../../base/files.ts'
 
 /** How the last orders went; kept in a file, so that a daemon that starts again and again does not ask again and again. */
 export interface Standing {

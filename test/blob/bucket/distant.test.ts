@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
-import { type Clock, systemClock } from '../../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../../lib/base/time.ts'
 import type { Blobs } from '../../../lib/blob/blobs.ts'
 import {
   bucketRestMs,

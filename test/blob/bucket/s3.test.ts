@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { BucketOut } from '../../../lib/base/blobs-fault.ts'
+import { BucketOut } from '../../../lib/base/faults.ts'
 import { openS3 } from '../../../lib/blob/bucket/s3.ts'
 import { sumFile } from '../../../lib/blob/content.ts'
 import { startBucket } from '../../support/bucket.ts'

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, globSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { SecretFault } from '../../../lib/base/secret-box.ts'
+import { SecretFault } from '../../../lib/base/secrets.ts'
 import { SecretKeyFault } from '../../../lib/core/app/secret-key.ts'
 import { openSecrets, secretOf } from '../../../lib/core/app/secrets.ts'
 import { signerOf } from '../../../lib/core/outbound/composing.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
+import { StorageUnreachable } from '../../../lib/base/faults.ts'
 import { inServerTime } from '../../../lib/core/app/server-time.ts'
 import { dropFilesOf } from '../../../lib/core/mailbox/raws.ts'
 import { startApi } from '../../support/api-app.ts'

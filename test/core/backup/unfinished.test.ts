@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { BackupFault } from '../../../lib/base/backup-fault.ts'
+import { BackupFault } from '../../../lib/base/faults.ts'
 import {
   isUnfinished,
   markFinished,

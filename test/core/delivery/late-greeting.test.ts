@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { type Clock, systemClock } from '../../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../../lib/base/time.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { send } from '../../../lib/core/outbound/send.ts'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
 import { replyLoopMessages } from '../../../lib/base/problem.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createKey } from '../../../lib/core/account/keys.ts'
 import type { Networked } from '../../../lib/core/app/app.ts'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'
 import type { Networked } from '../../../lib/core/app/app.ts'

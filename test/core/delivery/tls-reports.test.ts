@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { isoAfter } from '../../../lib/base/clock.ts'
+import { isoAfter } from '../../../lib/base/time.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import {
   sendTlsReports,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type ReplyClass, replyClasses } from '../../../lib/base/reply-class.ts'
+import { type ReplyClass, replyClasses } from '../../../lib/base/reply.ts'
 import { waitBoundsOf } from '../../../lib/core/delivery/waits.ts'
 import { nextAttemptAfterMs } from '../../../lib/queue/backoff.ts'
 

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
-import { StorageLocked } from '../../../lib/base/storage-fault.ts'
+import { StorageLocked } from '../../../lib/base/faults.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { diagnoseDomain } from '../../../lib/core/domains/diagnosis.ts'
 import { createDomain, verifyDomain } from '../../../lib/core/domains/domains.ts'

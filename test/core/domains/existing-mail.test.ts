@@ -1,5 +1,5 @@
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { zoneToPublish } from '../../../lib/cli/domain-report.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { createDomain, lookAtDomain } from '../../../lib/core/domains/domains.ts'

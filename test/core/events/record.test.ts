@@ -1,6 +1,6 @@
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
 import { createIds, idAfter } from '../../../lib/base/ids.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { recordEvent } from '../../../lib/core/events/record.ts'
 import { startWebhookApp } from '../../support/webhook-app.ts'

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { changeInbox, createInbox, deleteInbox, getInbox } from '../../../lib/core/account/inboxes.ts'
 import { addMember } from '../../../lib/core/account/members.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'

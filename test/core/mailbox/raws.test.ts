@@ -9,8 +9,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { BytesElsewhere } from '../../../lib/base/blobs-fault.ts'
-import { DiskFailed } from '../../../lib/base/storage-fault.ts'
+import { BytesElsewhere, DiskFailed } from '../../../lib/base/faults.ts'
+
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'

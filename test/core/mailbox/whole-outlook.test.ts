@@ -1,5 +1,5 @@
 import t from 'tap'
-import { replyClasses } from '../../../lib/base/reply-class.ts'
+import { replyClasses } from '../../../lib/base/reply.ts'
 import { outlookOf } from '../../../lib/core/mailbox/outlook.ts'
 import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../../lib/store/tables.ts'
 import { type Facts, sameFacts } from '../../support/kept-facts.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { isoAfter } from '../../../lib/base/clock.ts'
 import { replyLoopMessages } from '../../../lib/base/problem.ts'
+import { isoAfter } from '../../../lib/base/time.ts'
 import type { Networked } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type ReplyClass, replyClasses } from '../../../lib/base/reply-class.ts'
+import { type ReplyClass, replyClasses } from '../../../lib/base/reply.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'

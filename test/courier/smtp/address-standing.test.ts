@@ -1,5 +1,5 @@
 import t from 'tap'
-import { destinationsKnown } from '../../../lib/base/recent.ts'
+import { destinationsKnown } from '../../../lib/base/concurrency.ts'
 import {
   AddressStanding,
   addressProbeMaxMs,

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { startExim } from '../../support/exim.ts'
 import { without } from '../../support/peers.ts'

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { oneLine } from '../../../lib/base/one-line.ts'
+import { oneLine } from '../../../lib/base/text.ts'
 import { readReply } from '../../../lib/courier/smtp/remote-reply.ts'
 
 t.test('well-formed replies', async t => {

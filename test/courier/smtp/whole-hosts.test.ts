@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { type Clock, systemClock } from '../../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../../lib/base/time.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { isOutcome, type Result, type Stage } from '../../../lib/courier/outcome.ts'
 import { loadProviders } from '../../../lib/courier/providers.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { type AddressGuardOptions, createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { newWebhookSecret, webhookSignatureHeaders } from '../../../lib/courier/webhook/signature.ts'
 
 const body = JSON.stringify({ event: 'message.received', subject: 'Grüße, 日本 🎉', n: 1 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { readWebhookUrl, webhookUrlFault } from '../../../lib/courier/webhook/url.ts'
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dkimSign } from 'mailauth'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
-import { sliceBytes } from '../../../lib/base/turns.ts'
+import { sliceBytes } from '../../../lib/base/concurrency.ts'
 import { checkDkim, readDkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
 import { createCanonicalBody } from '../../../lib/mail/compose/canonical.ts'
 import {

@@ -1,8 +1,8 @@
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { type Clock, systemClock } from '../../../lib/base/clock.ts'
-import { answerBytes, dnsTimeoutMs } from '../../../lib/base/dns.ts'
+import { answerBytes, dnsTimeoutMs } from '../../../lib/base/network.ts'
+import { type Clock, systemClock } from '../../../lib/base/time.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { createDnsCache } from '../../../lib/mail/authentication/dns-cache.ts'
 import {

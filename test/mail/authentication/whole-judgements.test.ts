@@ -1,6 +1,6 @@
 import { generateKeyPairSync, hash, sign } from 'node:crypto'
 import t from 'tap'
-import { tooLongCode } from '../../../lib/base/dns.ts'
+import { tooLongCode } from '../../../lib/base/network.ts'
 import { testAuthenticator } from '../../support/authenticator.ts'
 import { choicesOf } from '../../support/choices.ts'
 import { zoneDns } from '../domain/zone-dns.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { generateDkimKey } from '../../../lib/mail/compose/dkim.ts'
 import { checkDomain } from '../../../lib/mail/domain/check.ts'

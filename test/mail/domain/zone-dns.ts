@@ -1,4 +1,4 @@
-import type { Dns } from '../../../lib/base/dns.ts'
+import type { Dns } from '../../../lib/base/network.ts'
 
 type ZoneRecord = 'TIMEOUT' | Readonly<Record<string, string | readonly string[] | readonly [number, string]>>
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ReplyClass } from '../../../lib/base/reply-class.ts'
+import type { ReplyClass } from '../../../lib/base/reply.ts'
 import { classOf, loadReplyRules, readReplyRules } from '../../../lib/mail/report/reply-rules.ts'
 import { manyTimes } from '../../support/hostile.ts'
 

@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, hash, KeyObject, sign } from 'node:crypto'
 import { Readable } from 'node:stream'
 import t from 'tap'
-import { tooLongCode } from '../../../lib/base/dns.ts'
+import { tooLongCode } from '../../../lib/base/network.ts'
 import { checkDkim, readDkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
 import { headerBytes } from '../../../lib/mail/header/header.ts'
 import { arcSets, checkArc, readArcChain } from '../../../lib/mail/signature/arc.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { escapeHtml } from '../../../lib/base/escape-html.ts'
+import { escapeHtml } from '../../../lib/base/text.ts'
 import { blobInDatabaseBytes } from '../../../lib/core/mailbox/raws.ts'
 import { htmlLength, htmlToText, isHtml } from '../../../lib/mail/text/html.ts'
 import { htmlElements, htmlFragment } from '../../../lib/mail/text/html-fragment.ts'

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { type LogState, openCheckpointer } from '../../../lib/store/dialect/checkpointer.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { insertInstallation, insertPodRow } from '../../support/rows.ts'

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { DiskFailed, StorageLocked } from '../../../lib/base/storage-fault.ts'
+import { DiskFailed, StorageLocked } from '../../../lib/base/faults.ts'
 import {
   type CommitTarget,
   commitRestMs,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DiskFailed } from '../../../lib/base/storage-fault.ts'
+import { DiskFailed } from '../../../lib/base/faults.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import {
   type CommitTarget,

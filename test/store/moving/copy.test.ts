@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { insertRows } from '../../../lib/store/dialect/insert.ts'
 import { copyRows, findOccupant, isHalfCopied } from '../../../lib/store/moving/copy.ts'
 import { describeTables } from '../../../lib/store/moving/moved-tables.ts'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { notice, type Topic } from '../../../lib/store/dialect/notices.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'

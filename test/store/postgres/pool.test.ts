@@ -1,6 +1,6 @@
 import pg from 'pg'
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { openPostgres, postgresIdleMs } from '../../../lib/store/postgres/pool.ts'
 import { postgresLockWaitMs } from '../../../lib/store/postgres/write.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import { mailStorageMs } from '../../../lib/core/app/server-time.ts'
 import { mailBegunMs } from '../../../lib/core/inbound/write-together.ts'
 import { insertAttempt } from '../../../lib/store/deliveries.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
-import type { Scope } from '../../../lib/base/scope.ts'
+import type { Scope } from '../../../lib/base/ids.ts'
+import { systemClock } from '../../../lib/base/time.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { deleteInbox } from '../../../lib/store/inboxes.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'

@@ -1,4 +1,4 @@
-import type { Scope } from '../../../lib/base/scope.ts'
+import type { Scope } from '../../../lib/base/ids.ts'
 import { deleteInbox } from '../../../lib/store/inboxes.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'

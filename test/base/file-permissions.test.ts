@@ -4,7 +4,7 @@ import t from 'tap'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
-const module = join(import.meta.dirname, '..', '..', 'lib', 'base', 'forbidden.ts')
+const module = join(import.meta.dirname, '..', '..', 'lib', 'base', 'file-permissions.ts')
 
 t.test(
   'what is missing or another user has is told without giving away a directory of others',

@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join, sep } from 'node:path'
-import { shellWord } from './shell-word.ts'
+import { shellWord } from './text.ts'
 
 /** What stands at a path, or on the way to it, that this user may not use. */
 export interface Forbidden {

@@ -54,3 +54,30 @@ export function aheadMs(clock: Clock, askedMs: number, theirMs: number): number 
   const earliest = dayMs - (monotonicMs - askedMs)
   return theirMs > dayMs ? theirMs - dayMs : Math.min(theirMs - earliest, 0)
 }
+
+const form = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/
+
+/**
+ * An instant (RFC 3339 §5.6; seconds may be left out), or a date as its midnight in UTC, in the form that rows carry and
+ * compare by: ISO 8601 with milliseconds and `Z`. Undefined for anything else.
+ */
+export function readInstant(text: string): string | undefined {
+  const ms = form.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString()
+}
+
+/** How much of that is left to peers and clients in the middle of something, and to what is carried. */
+export const stopPeersMs = 3_000
+/** How often the time limits of requests are looked at. */
+export const requestsWatchMs = 1_000
+
+/** What the work comes to, or `instead` when it takes longer than that; the work itself goes on, and nobody hears of it any more. */
+export async function inTime<T>(work: Promise<T>, ms: number, instead: () => T): Promise<T> {
+  const { promise: late, resolve } = Promise.withResolvers<T>()
+  const timer = setTimeout(() => resolve(instead()), ms)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
