@@ -1,12 +1,12 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptRow } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { AccountRow } from './tables.ts'
 
 export function findAccount(db: Db): Promise<AccountRow | undefined> {
   return account(db, {})
 }
-const account = keptRow(db => db.selectFrom('account').selectAll())
+const account = prepared(db => db.selectFrom('account').selectAll()).row
 
 export async function insertAccount(db: WriteDb, row: AccountRow): Promise<void> {
   await insertRow(db, 'account', row)

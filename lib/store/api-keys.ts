@@ -1,7 +1,7 @@
 import type { Scope } from '../base/ids.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptRow } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { ApiKeyRow } from './tables.ts'
 
 export async function insertApiKey(db: WriteDb, row: ApiKeyRow): Promise<void> {
@@ -12,9 +12,9 @@ export async function insertApiKey(db: WriteDb, row: ApiKeyRow): Promise<void> {
 export function findApiKeyByHash(db: Db, tokenHash: string): Promise<ApiKeyRow | undefined> {
   return apiKeyByHash(db, { tokenHash })
 }
-const apiKeyByHash = keptRow((db, given: { tokenHash: string }) =>
+const apiKeyByHash = prepared((db, given: { tokenHash: string }) =>
   db.selectFrom('apiKey').selectAll().where('tokenHash', '=', given.tokenHash),
-)
+).row
 
 export async function findApiKey(db: Db, id: string): Promise<ApiKeyRow | undefined> {
   return db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst()

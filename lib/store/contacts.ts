@@ -1,15 +1,15 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertMissingRows, insertRows } from './dialect/insert.ts'
-import { keptRowsOf } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { ContactRow } from './tables.ts'
 
 /** Which of these addresses (lower-case) the inbox is acquainted with. */
 export async function findContacts(db: Db, inboxId: string, addresses: readonly string[]): Promise<string[]> {
   return (await knownOf(db, { inboxId }, addresses)).map(row => row.address)
 }
-const knownOf = keptRowsOf((db, { inboxId }: { inboxId: string }, addresses = []) =>
+const knownOf = prepared((db, { inboxId }: { inboxId: string }, addresses = []) =>
   db.selectFrom('contact').select('address').where('inboxId', '=', inboxId).where('address', 'in', addresses),
-)
+).rows
 
 /** Makes the inbox acquainted with these addresses (lower-case); gives those that it was not acquainted with. */
 export async function putContacts(

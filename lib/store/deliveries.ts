@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { changeRow, insertRow, insertRows } from './dialect/insert.ts'
-import { keptRow } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import { holdsOfDelivery } from './standing-holds.ts'
 import type { AttemptRow, DeliveryRow, MessageRow, RawRow } from './tables.ts'
 
@@ -12,9 +12,9 @@ export async function insertDeliveries(db: WriteDb, rows: readonly DeliveryRow[]
 export async function findDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
   return deliveryById(db, { id })
 }
-const deliveryById = keptRow((db, given: { id: string }) =>
+const deliveryById = prepared((db, given: { id: string }) =>
   db.selectFrom('delivery').selectAll().where('id', '=', given.id),
-)
+).row
 
 /** What an attempt needs to know of the inbox that sends. */
 export interface SendingInbox {
@@ -96,7 +96,7 @@ export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDe
     isListed: listed !== null,
   }
 }
-const deliveryToCarry = keptRow((db, given: { id: string }) =>
+const deliveryToCarry = prepared((db, given: { id: string }) =>
   db
     .selectFrom('delivery')
     .innerJoin('message', 'message.id', 'delivery.messageId')
@@ -125,7 +125,7 @@ const deliveryToCarry = keptRow((db, given: { id: string }) =>
         .as('listed'),
     )
     .where('delivery.id', '=', given.id),
-)
+).row
 
 /** The delivery that has this reverse-path of its own (lower-case). */
 export async function findDeliveryByMailFrom(db: Db, mailFrom: string): Promise<DeliveryRow | undefined> {

@@ -1,21 +1,21 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
-import { keptChange, keptRow, keptRowsOf } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { DestinationRow } from './tables.ts'
 
 export async function findDestination(db: Db, name: string): Promise<DestinationRow | undefined> {
   return byName(db, { name })
 }
-const byName = keptRow((db, { name }: { name: string }) =>
+const byName = prepared((db, { name }: { name: string }) =>
   db.selectFrom('destination').selectAll().where('name', '=', name),
-)
+).row
 
 export async function listDestinations(db: Db, names: readonly string[]): Promise<DestinationRow[]> {
   return byNames(db, {}, names)
 }
-const byNames = keptRowsOf((db, _given, names = []) =>
+const byNames = prepared((db, _given, names = []) =>
   db.selectFrom('destination').selectAll().where('name', 'in', names),
-)
+).rows
 
 /** Writes how a destination fails, whether it failed before or not. */
 export async function putDestination(db: WriteDb, row: DestinationRow): Promise<void> {
@@ -26,9 +26,9 @@ export async function putDestination(db: WriteDb, row: DestinationRow): Promise<
 export async function deleteDestination(db: WriteDb, name: string): Promise<boolean> {
   return (await removeByName(db, { name })) > 0
 }
-const removeByName = keptChange((db, { name }: { name: string }) =>
+const removeByName = prepared((db, { name }: { name: string }) =>
   db.deleteFrom('destination').where('name', '=', name),
-)
+).change
 
 /** Some of the destinations whose last failure was this. */
 export function listDestinationsThatSaid(db: Db, said: string, limit: number): Promise<DestinationRow[]> {

@@ -1,15 +1,15 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptRows } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { DomainKeyRow, DomainRow } from './tables.ts'
 
 /** The keys of a domain beside the one in its row, the oldest first. */
 export async function listDomainKeys(db: Db, domainId: string): Promise<DomainKeyRow[]> {
   return byDomain(db, { domainId })
 }
-const byDomain = keptRows((db, { domainId }: { domainId: string }) =>
+const byDomain = prepared((db, { domainId }: { domainId: string }) =>
   db.selectFrom('domainKey').selectAll().where('domainId', '=', domainId).orderBy('selector'),
-)
+).rows
 
 export async function listKeysOfDomains(db: Db, domainIds: readonly string[]): Promise<DomainKeyRow[]> {
   if (domainIds.length === 0) return []

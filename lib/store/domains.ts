@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRowOnce } from './dialect/insert.ts'
-import { keptRow, keptRows } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { DomainRow, DomainUseRow } from './tables.ts'
 
 export async function insertDomain(db: WriteDb, row: DomainRow): Promise<void> {
@@ -13,15 +13,15 @@ export async function insertDomain(db: WriteDb, row: DomainRow): Promise<void> {
 export function findDomainClaim(db: Db, domain: string): Promise<DomainRow | undefined> {
   return claimByName(db, { domain })
 }
-const claimByName = keptRow((db, given: { domain: string }) =>
+const claimByName = prepared((db, given: { domain: string }) =>
   db.selectFrom('domain').selectAll().where('domain', '=', given.domain).where('verifiedAt', 'is not', null),
-)
+).row
 
 /** The account's row of this name, and the row that has the name; the same one where the account has it. */
 export function listHolders(db: Db, domain: string): Promise<DomainRow[]> {
   return holdersOf(db, { domain })
 }
-const holdersOf = keptRows((db, given: { domain: string }) =>
+const holdersOf = prepared((db, given: { domain: string }) =>
   db
     .selectFrom('domain')
     .selectAll()
@@ -35,7 +35,7 @@ const holdersOf = keptRows((db, given: { domain: string }) =>
         .where('domain', '=', given.domain)
         .where('verifiedAt', 'is not', null),
     ),
-)
+).rows
 
 /** The row that a pod (null: the account) has of this name, verified or not. */
 export function findDomainOfPod(
@@ -45,13 +45,13 @@ export function findDomainOfPod(
 ): Promise<DomainRow | undefined> {
   return domainOfPod(db, { domain, podId: podId ?? '' })
 }
-const domainOfPod = keptRow((db, given: { domain: string; podId: string }) =>
+const domainOfPod = prepared((db, given: { domain: string; podId: string }) =>
   db
     .selectFrom('domain')
     .selectAll()
     .where('domain', '=', given.domain)
     .where(eb => eb.fn.coalesce('podId', eb.val('')), '=', given.podId),
-)
+).row
 
 /** The row of this name that was added first. */
 export async function findDomain(db: Db, domain: string): Promise<DomainRow | undefined> {

@@ -1,7 +1,7 @@
 import type { Scope } from '../base/ids.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { keptRow } from './dialect/kept.ts'
 import { type LeftCall, leftEvents, leftRows } from './dialect/left-rows.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { EventRow } from './tables.ts'
 import { listUnplaced } from './unplaced.ts'
 import { deleteWebhookDeliveriesOf } from './webhook-deliveries.ts'
@@ -19,7 +19,7 @@ export function leaveEvent(db: WriteDb, row: EventRow, webhook?: LeftCall): void
 export async function findLastEventId(db: Db): Promise<string | undefined> {
   return (await lastEvent(db, {}))?.id ?? undefined
 }
-const lastEvent = keptRow(db => db.selectFrom('event').select(eb => eb.fn.max('id').as('id')))
+const lastEvent = prepared(db => db.selectFrom('event').select(eb => eb.fn.max('id').as('id'))).row
 
 /** When the newest event of a type was; null: none is kept. */
 export async function findLastEventAt(db: Db, type: string): Promise<string | null> {
@@ -48,9 +48,9 @@ export async function findNewestEventAt(db: Db): Promise<string | null> {
 export function findEvent(db: Db, id: string): Promise<EventRow | undefined> {
   return eventById(db, { id })
 }
-const eventById = keptRow((db, given: { id: string }) =>
+const eventById = prepared((db, given: { id: string }) =>
   db.selectFrom('event').selectAll().where('id', '=', given.id),
-)
+).row
 
 /** Deletes at most `limit` events older than `before`, with what webhooks said of them; gives how many. */
 export async function deleteEventsBefore(db: WriteDb, before: string, limit: number): Promise<number> {

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertWhere } from './dialect/insert.ts'
-import { keptChange, keptRow, type Values } from './dialect/kept.ts'
+import { prepared, type Values } from './dialect/prepared.ts'
 import type { IdempotencyRow } from './tables.ts'
 
 export async function findIdempotency(
@@ -11,9 +11,9 @@ export async function findIdempotency(
 ): Promise<IdempotencyRow | undefined> {
   return recordOf(db, { inboxId, key })
 }
-const recordOf = keptRow((db, given: { inboxId: string; key: string }) =>
+const recordOf = prepared((db, given: { inboxId: string; key: string }) =>
   db.selectFrom('idempotency').selectAll().where('inboxId', '=', given.inboxId).where('key', '=', given.key),
-)
+).row
 
 /** Whether this key was used after `since` on another inbox: of the account, or of one pod. */
 export async function isKeyUsedElsewhere(
@@ -34,10 +34,10 @@ const usedElsewhere = (db: Db, { key, inboxId, since }: Used) =>
     .where('inboxId', '!=', inboxId)
     .where('createdAt', '>', since)
     .limit(1)
-const usedInAccount = keptRow(usedElsewhere)
-const usedInPod = keptRow((db, given: Used & { podId: string }) =>
+const usedInAccount = prepared(usedElsewhere).row
+const usedInPod = prepared((db, given: Used & { podId: string }) =>
   usedElsewhere(db, given).where('podId', '=', given.podId),
-)
+).row
 
 /**
  * Inserts a record, in the place of one of the same inbox and key that is no younger than `since`.
@@ -57,13 +57,13 @@ export async function insertIdempotency(
   return (await insertUnlessUsedInPod(db, { ...given, reach: reach.podId })) > 0
 }
 type Inserted = IdempotencyRow & { since: string }
-const insertAnyhow = keptChange((db, given: Inserted & Values) => inserting(db, given, sql`1 = 1`))
-const insertUnlessUsed = keptChange((db, given: Inserted & Values) =>
+const insertAnyhow = prepared((db, given: Inserted & Values) => inserting(db, given, sql`1 = 1`)).change
+const insertUnlessUsed = prepared((db, given: Inserted & Values) =>
   inserting(db, given, sql`not exists ${usedElsewhere(db, given)}`),
-)
-const insertUnlessUsedInPod = keptChange((db, given: Inserted & Values & { reach: string }) =>
+).change
+const insertUnlessUsedInPod = prepared((db, given: Inserted & Values & { reach: string }) =>
   inserting(db, given, sql`not exists ${usedElsewhere(db, given).where('podId', '=', given.reach)}`),
-)
+).change
 
 function inserting(db: WriteDb, given: Inserted, condition: RawBuilder<unknown>) {
   const { inboxId, key, podId, requestHash, body, createdAt, since } = given

@@ -4,14 +4,7 @@ import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import { type Db, together, type WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import {
-  keptChange,
-  keptReturning,
-  keptReturningRowsOf,
-  keptRow,
-  keptRowsOf,
-  type Values,
-} from './dialect/kept.ts'
+import { prepared, type Values } from './dialect/prepared.ts'
 import { addToDomainUse } from './domains.ts'
 import type { InboxRow, Tables } from './tables.ts'
 
@@ -36,17 +29,17 @@ async function addInboxes(db: WriteDb, { podId, address, isSystem }: InboxRow, c
 export function findInbox(db: Db, id: string): Promise<InboxRow | undefined> {
   return inboxById(db, { id })
 }
-const inboxById = keptRow((db, given: { id: string }) =>
+const inboxById = prepared((db, given: { id: string }) =>
   db.selectFrom('inbox').selectAll().where('id', '=', given.id).where('deletedAt', 'is', null),
-)
+).row
 
 /** @param address lower-case. A deleted inbox is not found. */
 export function findInboxByAddress(db: Db, address: string): Promise<InboxRow | undefined> {
   return inboxByAddress(db, { address })
 }
-const inboxByAddress = keptRow((db, given: { address: string }) =>
+const inboxByAddress = prepared((db, given: { address: string }) =>
   db.selectFrom('inbox').selectAll().where('address', '=', given.address).where('deletedAt', 'is', null),
-)
+).row
 
 /** The pod of an inbox, also of one that was deleted. */
 export async function findPodOfInbox(db: Db, id: string): Promise<string | undefined> {
@@ -58,9 +51,9 @@ export async function findPodOfInbox(db: Db, id: string): Promise<string | undef
 export async function findInboxAddress(db: Db, id: string): Promise<string | undefined> {
   return (await inboxAddress(db, { id }))?.address
 }
-const inboxAddress = keptRow((db, given: { id: string }) =>
+const inboxAddress = prepared((db, given: { id: string }) =>
   db.selectFrom('inbox').select('address').where('id', '=', given.id),
-)
+).row
 
 /** A deleted inbox has no clientId any more. */
 export async function findInboxByClientId(
@@ -94,9 +87,9 @@ export async function findResumedInbox(db: Db): Promise<string | undefined> {
 export async function filterInboxAddresses(db: Db, addresses: readonly string[]): Promise<string[]> {
   return (await inboxAddresses(db, {}, addresses)).map(row => row.address)
 }
-const inboxAddresses = keptRowsOf((db, _given: Values, addresses = []) =>
+const inboxAddresses = prepared((db, _given: Values, addresses = []) =>
   db.selectFrom('inbox').select('address').where('address', 'in', addresses).where('deletedAt', 'is', null),
-)
+).rows
 
 /** Lists how much these inboxes store. */
 export function listStored(
@@ -105,9 +98,9 @@ export function listStored(
 ): Promise<Pick<InboxRow, 'id' | 'storedKiB' | 'isSystem'>[]> {
   return storedOf(db, {}, [...new Set(ids)])
 }
-const storedOf = keptRowsOf((db, _given: Values, ids = []) =>
+const storedOf = prepared((db, _given: Values, ids = []) =>
   db.selectFrom('inbox').select(['id', 'storedKiB', 'isSystem']).where('id', 'in', ids),
-)
+).rows
 
 /** Counts the inboxes, and the pods besides the default one, that store at least this many KiB. A limit of 0 is none. */
 export async function countFull(
@@ -312,32 +305,31 @@ export async function countInInboxes(
   await together([...alike.values()].map(count))
   return counted
 }
-const countAndFindAll = keptReturningRowsOf(
-  (db, given: Required<InboxCounts> & { nowMs: number } & Values, ids = []) =>
-    db
-      .updateTable('inbox')
-      .set(eb => increments(eb, given))
-      .set(lastMessageMs(given.nowMs, sql`cast(${given.inbound} as bigint)`))
-      .where('id', 'in', ids)
-      .where('deletedAt', 'is', null)
-      .returningAll()
-      .returning(eb => eb.selectFrom('account').select('webhookUrl').as('accountWebhookUrl')),
-)
+const countAndFindAll = prepared((db, given: Required<InboxCounts> & { nowMs: number } & Values, ids = []) =>
+  db
+    .updateTable('inbox')
+    .set(eb => increments(eb, given))
+    .set(lastMessageMs(given.nowMs, sql`cast(${given.inbound} as bigint)`))
+    .where('id', 'in', ids)
+    .where('deletedAt', 'is', null)
+    .returningAll()
+    .returning(eb => eb.selectFrom('account').select('webhookUrl').as('accountWebhookUrl')),
+).rows
 
 const counting = (db: WriteDb, given: Required<InboxCounts> & { id: string }) =>
   db
     .updateTable('inbox')
     .set(eb => increments(eb, given))
     .where('id', '=', given.id)
-const countOnly = keptChange(counting)
-const countAndFind = keptReturning((db, given: Required<InboxCounts> & { id: string; nowMs: number }) =>
+const countOnly = prepared(counting).change
+const countAndFind = prepared((db, given: Required<InboxCounts> & { id: string; nowMs: number }) =>
   counting(db, given)
     .set(
       lastMessageMs(given.nowMs, sql`cast(${given.inbound} as bigint) + cast(${given.outbound} as bigint)`),
     )
     .where('deletedAt', 'is', null)
     .returningAll(),
-)
+).row
 
 /** Decided by the row, which the change locks: what other nodes committed before is in it. */
 function lastMessageMs(nowMs: number, count: RawBuilder<unknown>) {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { WriteDb } from './dialect/dialect.ts'
-import { keptReturning } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 
 /**
  * When the last delivery of a message has come to its end: sent if all were taken, failed if any failed for good or was
@@ -11,7 +11,7 @@ export async function settleMessage(db: WriteDb, id: string): Promise<'sent' | '
   const row = await settled(db, { id })
   return row?.status as 'sent' | 'failed' | undefined
 }
-const settled = keptReturning((db, { id }: { id: string }) => {
+const settled = prepared((db, { id }: { id: string }) => {
   const deliveries = db.selectFrom('delivery').select('delivery.id').where('delivery.messageId', '=', id)
   // As it stands in the index, so that SQLite knows that it can use that.
   const pending = deliveries.where('delivery.state', 'in', [
@@ -32,4 +32,4 @@ const settled = keptReturning((db, { id }: { id: string }) => {
     .where('message.id', '=', id)
     .where(eb => eb.not(eb.exists(pending)))
     .returning('message.status')
-})
+}).row

@@ -3,7 +3,7 @@ import type { Listed, Page } from '../model/page.ts'
 import { addToDay } from './daily-usage.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRows } from './dialect/insert.ts'
-import { keptRow, keptRows, keptRowsOf } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import {
   type ListedMessageRow,
   listBytes,
@@ -60,17 +60,17 @@ export async function insertMessage(db: WriteDb, message: NewMessage): Promise<v
 export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
   return messageById(db, { id })
 }
-const messageById = keptRow((db, given: { id: string }) =>
+const messageById = prepared((db, given: { id: string }) =>
   db.selectFrom('message').selectAll().where('id', '=', given.id),
-)
+).row
 
 /** The message with what it says. */
 export function findWholeMessage(db: Db, id: string): Promise<WholeMessage | undefined> {
   return wholeMessageById(db, { id })
 }
-const wholeMessageById = keptRow((db, given: { id: string }) =>
+const wholeMessageById = prepared((db, given: { id: string }) =>
   wholeMessages(db).where('message.id', '=', given.id),
-)
+).row
 
 /** Newest first; both directions, or one. Beyond `listBytes` they are cut. */
 export async function listInboxMessages(
@@ -98,12 +98,12 @@ export async function listInboxMessages(
 type PageOfInbox = { inboxId: string; limit: number; offset: number }
 type PageOfDirection = PageOfInbox & { direction: string }
 
-const messagesOfInbox = keptRows((db, given: PageOfInbox) => pageOfMessages(db, given, undefined))
-const messagesOfDirection = keptRows((db, given: PageOfDirection) =>
+const messagesOfInbox = prepared((db, given: PageOfInbox) => pageOfMessages(db, given, undefined)).rows
+const messagesOfDirection = prepared((db, given: PageOfDirection) =>
   pageOfMessages(db, given, given.direction),
-)
-const bytesOfInbox = keptRows((db, given: PageOfInbox) => bytesOf(db, given, undefined))
-const bytesOfDirection = keptRows((db, given: PageOfDirection) => bytesOf(db, given, given.direction))
+).rows
+const bytesOfInbox = prepared((db, given: PageOfInbox) => bytesOf(db, given, undefined)).rows
+const bytesOfDirection = prepared((db, given: PageOfDirection) => bytesOf(db, given, given.direction)).rows
 
 function idsOfPage(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
   const ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
@@ -154,7 +154,7 @@ export async function listThreadMessages(
 export async function listNewestInbound(db: Db, inboxId: string, limit: number): Promise<string[]> {
   return (await newestInbound(db, { inboxId, limit })).map(row => row.id)
 }
-const newestInbound = keptRows((db, given: { inboxId: string; limit: number }) =>
+const newestInbound = prepared((db, given: { inboxId: string; limit: number }) =>
   db
     .selectFrom('message')
     .select('id')
@@ -162,7 +162,7 @@ const newestInbound = keptRows((db, given: { inboxId: string; limit: number }) =
     .where('direction', '=', sql.lit('inbound'))
     .orderBy('id', 'desc')
     .limit(given.limit),
-)
+).rows
 
 /** The ids of the inbound messages of an inbox that are after this id, or of all of them where it is empty, in order, at most `limit`. */
 export async function listInboundAfter(
@@ -173,7 +173,7 @@ export async function listInboundAfter(
 ): Promise<string[]> {
   return (await inboundAfter(db, { inboxId, after, limit })).map(row => row.id)
 }
-const inboundAfter = keptRows((db, given: { inboxId: string; after: string; limit: number }) =>
+const inboundAfter = prepared((db, given: { inboxId: string; after: string; limit: number }) =>
   db
     .selectFrom('message')
     .select('id')
@@ -182,7 +182,7 @@ const inboundAfter = keptRows((db, given: { inboxId: string; after: string; limi
     .where('id', '>', given.after)
     .orderBy('id')
     .limit(given.limit),
-)
+).rows
 
 /** What decides which message of a thread a reply answers. */
 export type AnswerableRow = Pick<
@@ -238,7 +238,7 @@ const sameIdRows = 256
  * Lists what these inboxes have received since then under these Message-IDs, with the size of each raw, in no order: to sort for one
  * inbox, SQLite walks through all that it has received, not through the index of Message-IDs.
  */
-export const listReceivedAs = keptRowsOf(
+export const listReceivedAs = prepared(
   (db, { since }: { since: string }, inboxIds = [], rfcMessageIds = []) =>
     db
       .selectFrom('message')
@@ -256,7 +256,7 @@ export const listReceivedAs = keptRowsOf(
       .where('message.direction', '=', 'inbound')
       .where('message.createdAt', '>=', since)
       .limit(sameIdRows),
-)
+).rows
 
 /** Who wrote the newest inbound messages of a thread that are clean, and where they want answers: `limit` of them. */
 export async function listThreadAuthors(

@@ -1,16 +1,16 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, putRow } from './dialect/insert.ts'
-import { keptRowsOf } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { PolicyModeRow, PolicyRuleRow } from './tables.ts'
 
 /** The modes that were set in these scopes; a scope without a row has its default. */
 export async function listPolicyModes(db: Db, scopes: readonly string[]): Promise<PolicyModeRow[]> {
   return modesOf(db, {}, scopes)
 }
-const modesOf = keptRowsOf((db, _given, scopes = []) =>
+const modesOf = prepared((db, _given, scopes = []) =>
   db.selectFrom('policyMode').selectAll().where('scope', 'in', scopes),
-)
+).rows
 
 export async function setPolicyMode(db: WriteDb, row: PolicyModeRow): Promise<void> {
   await putRow(db, 'policyMode', row, ['scope', 'setBy', 'direction'])
@@ -42,7 +42,7 @@ export async function findPolicy(
   return found
 }
 const nothing = sql<string>`''`
-const policyOf = keptRowsOf((db, { direction }: { direction: string }, scopes = [], values = []) =>
+const policyOf = prepared((db, { direction }: { direction: string }, scopes = [], values = []) =>
   db
     .selectFrom('policyRule')
     .select(['id', 'scope', 'direction', 'type', 'value', 'createdAt', 'setBy'])
@@ -57,7 +57,7 @@ const policyOf = keptRowsOf((db, { direction }: { direction: string }, scopes = 
         .select([nothing.as('createdAt'), 'setBy', 'mode'])
         .where('scope', 'in', scopes),
     ),
-)
+).rows
 
 export async function findPolicyRule(db: Db, id: string): Promise<PolicyRuleRow | undefined> {
   return db.selectFrom('policyRule').selectAll().where('id', '=', id).executeTakeFirst()

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from './dialect/dialect.ts'
-import { keptRows, keptRowsOf, type Values } from './dialect/kept.ts'
+import { prepared, type Values } from './dialect/prepared.ts'
 import type { QueueEntryRow } from './tables.ts'
 
 /** Where a claim looks: the due entries of a kind in a lane. */
@@ -18,7 +18,7 @@ export async function listDueEntries(
 ): Promise<QueueEntryRow[]> {
   return due(db, { kind, lane, now, limit })
 }
-const due = keptRows((db, { kind, lane, now, limit }: Line & Values & { limit: number }) =>
+const due = prepared((db, { kind, lane, now, limit }: Line & Values & { limit: number }) =>
   db
     .selectFrom('queueEntry')
     .selectAll()
@@ -28,7 +28,7 @@ const due = keptRows((db, { kind, lane, now, limit }: Line & Values & { limit: n
     .orderBy('dueAt')
     .orderBy('id')
     .limit(limit),
-)
+).rows
 
 /** The part of a line whose destinations are known to answer, or the rest of it. */
 export interface Part extends Line {
@@ -48,7 +48,7 @@ export async function listDuePods(
 type Pods = Values & Pick<Part, 'kind' | 'isKnown' | 'now'> & { after: string; limit: number }
 // From one pod to the next by the index: to ask for those that differ would read all entries.
 const podsOf = (lane: Line['lane']) =>
-  keptRows((db, { kind, isKnown, now, after, limit }: Pods) => {
+  prepared((db, { kind, isKnown, now, after, limit }: Pods) => {
     const next = sql`select min("podId") from "queueEntry"
       where "kind" = ${kind} and "lane" = ${sql.lit(lane)} and "isKnown" = ${isKnown}`
     const isDue = sql`exists (select 1 from "queueEntry" where "kind" = ${kind} and "lane" = ${sql.lit(lane)}
@@ -57,7 +57,7 @@ const podsOf = (lane: Line['lane']) =>
         ${next} and "podId" > ${after} union all select (${next} and "podId" > pod) from "some" where pod is not null)
       select pod as "podId" from "some" where pod is not null and ${isDue} limit ${limit}`
     return { compile: () => pods.compile(db) }
-  })
+  }).rows
 const duePods = { fast: podsOf('fast'), slow: podsOf('slow') }
 
 /**
@@ -76,7 +76,7 @@ export async function listDueOfPod(
 type OfPod = Values &
   Pick<Part, 'kind' | 'isKnown' | 'now'> & { podId: string; limit: number; window: number }
 const ofPodIn = (lane: Line['lane']) =>
-  keptRowsOf((db, { kind, isKnown, now, podId, limit, window }: OfPod, full = []) =>
+  prepared((db, { kind, isKnown, now, podId, limit, window }: OfPod, full = []) =>
     db
       .selectFrom(
         db
@@ -95,5 +95,5 @@ const ofPodIn = (lane: Line['lane']) =>
       .selectAll()
       .where('destination', 'not in', full)
       .limit(limit),
-  )
+  ).rows
 const dueOfPod = { fast: ofPodIn('fast'), slow: ofPodIn('slow') }

@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
-import { keptChange, keptReturningRowsOf, type Values } from './dialect/kept.ts'
+import { prepared, type Values } from './dialect/prepared.ts'
 import type { QueueEntryRow, Tables } from './tables.ts'
 
 export async function insertQueueEntries(db: WriteDb, rows: readonly QueueEntryRow[]): Promise<void> {
@@ -26,7 +26,7 @@ export async function leaseEntries(
 ): Promise<Set<string>> {
   return new Set((await leaseByIds(db, taken, ids)).map(({ id }) => id))
 }
-const leaseByIds = keptReturningRowsOf((db, { now, leasedBy, leasedUntil }: LeaseTaken, ids = []) =>
+const leaseByIds = prepared((db, { now, leasedBy, leasedUntil }: LeaseTaken, ids = []) =>
   db
     .updateTable('queueEntry')
     .set(eb => ({
@@ -52,7 +52,7 @@ const leaseByIds = keptReturningRowsOf((db, { now, leasedBy, leasedUntil }: Leas
         .$if(dialectOf(db) === 'postgres', query => query.forUpdate().skipLocked()),
     )
     .returning('id'),
-)
+).rows
 
 /** A destination of mail, and how many of its entries one statement changes: one write must not take long. */
 interface Some {
@@ -71,7 +71,7 @@ export async function deferEntriesTo(
   return deferTo(db, { destination, until, before, limit })
 }
 type Deferred = Values & Some & { readonly until: string; readonly before: string }
-const deferTo = keptChange((db, { destination, until, before, limit }: Deferred) =>
+const deferTo = prepared((db, { destination, until, before, limit }: Deferred) =>
   db
     .updateTable('queueEntry')
     .set(eb => ({
@@ -86,7 +86,7 @@ const deferTo = keptChange((db, { destination, until, before, limit }: Deferred)
         .whereRef('dueAt', '<', 'expiresAt')
         .limit(limit),
     ),
-)
+).change
 
 /** Makes what waits for a destination until `at` due now, first attempts in the fast lane; returns how many entries. */
 export async function releaseEntriesTo(
@@ -95,7 +95,7 @@ export async function releaseEntriesTo(
 ): Promise<number> {
   return releaseTo(db, { destination, at, now, limit })
 }
-const releaseTo = keptChange(
+const releaseTo = prepared(
   (db, { destination, at, now, limit }: Values & Some & { at: string; now: string }) =>
     db
       .updateTable('queueEntry')
@@ -105,7 +105,7 @@ const releaseTo = keptChange(
         isKnown: 1,
       }))
       .where('id', 'in', eb => waitingFor(eb, destination).where('dueAt', '=', at).limit(limit)),
-)
+).change
 
 function waitingFor(eb: ExpressionBuilder<Tables, 'queueEntry'>, destination: string) {
   return eb
@@ -124,12 +124,12 @@ export async function renameDestination(
 ): Promise<number> {
   return rename(db, { from, destination, limit })
 }
-const rename = keptChange((db, { from, destination, limit }: Values & Some & { from: string }) =>
+const rename = prepared((db, { from, destination, limit }: Values & Some & { from: string }) =>
   db
     .updateTable('queueEntry')
     .set({ destination })
     .where('id', 'in', eb => waitingFor(eb, from).limit(limit)),
-)
+).change
 
 /** Takes an entry that nobody has leased out of the queue until it is released; gives whether there is one. */
 export async function holdEntry(db: WriteDb, subjectId: string): Promise<boolean> {
@@ -173,13 +173,13 @@ export async function deleteEntriesOf(db: WriteDb, subjectId: string): Promise<v
 export async function deleteLeasedEntry(db: WriteDb, { id, leasedBy, attempts }: Lease): Promise<boolean> {
   return (await deleteLeased(db, { id, leasedBy, attempts })) > 0
 }
-const deleteLeased = keptChange((db, { id, leasedBy, attempts }: Lease) =>
+const deleteLeased = prepared((db, { id, leasedBy, attempts }: Lease) =>
   db
     .deleteFrom('queueEntry')
     .where('id', '=', id)
     .where('leasedBy', '=', leasedBy)
     .where('attempts', '=', attempts),
-)
+).change
 
 /** How an entry goes on when its lease ends. */
 export type Returned = Pick<
@@ -197,7 +197,7 @@ export async function returnLeasedEntry(
   return (await returnLeased(db, given)) > 0
 }
 type Returning = Lease & Returned & { readonly attemptsNow: number }
-const returnLeased = keptChange((db, given: Returning & Values) => {
+const returnLeased = prepared((db, given: Returning & Values) => {
   // Each value by its name: what is given has no others to spread.
   const { id, leasedBy, attempts, destination, lane, isKnown, dueAt, attemptsNow, cutOffs } = given
   return db
@@ -215,7 +215,7 @@ const returnLeased = keptChange((db, given: Returning & Values) => {
     .where('id', '=', id)
     .where('leasedBy', '=', leasedBy)
     .where('attempts', '=', attempts)
-})
+}).change
 
 /** A lease goes on until then. */
 export async function renewLease(
@@ -225,14 +225,14 @@ export async function renewLease(
 ): Promise<void> {
   await renew(db, { id, leasedBy, attempts, until })
 }
-const renew = keptChange((db, { id, leasedBy, attempts, until }: Lease & { until: string } & Values) =>
+const renew = prepared((db, { id, leasedBy, attempts, until }: Lease & { until: string } & Values) =>
   db
     .updateTable('queueEntry')
     .set({ dueAt: until, leasedUntil: until })
     .where('id', '=', id)
     .where('leasedBy', '=', leasedBy)
     .where('attempts', '=', attempts),
-)
+).change
 
 /** Returns the names in which leases are held and that are of no node which is up. */
 export async function listEndedHolders(db: Db): Promise<string[]> {

@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { keptChange } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { QueueEntryRow, Tables } from './tables.ts'
 
 /** A queue entry with the delivery that it is for. */
@@ -93,11 +93,11 @@ export async function countQueuedDeliveries(db: Db, filter: QueueFilter): Promis
 export async function hurryEntry(db: WriteDb, id: string, dueAt: string): Promise<void> {
   await hurry(db, { id, dueAt })
 }
-const hurry = keptChange((db, { id, dueAt }: { id: string; dueAt: string }) =>
+const hurry = prepared((db, { id, dueAt }: { id: string; dueAt: string }) =>
   db
     .updateTable('queueEntry')
     .set({ dueAt })
     .where('id', '=', id)
     .where('leasedBy', 'is', null)
     .where('lane', '<>', 'held'),
-)
+).change

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { PolicyWriter } from '../model/policy.ts'
 import type { Db } from './dialect/dialect.ts'
-import { keptRowsOf } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { FoundPolicy } from './policy.ts'
 import { everyPod, type Suppressed } from './suppressions.ts'
 import type { DomainRow } from './tables.ts'
@@ -44,7 +44,7 @@ export async function findSendingFacts(db: Db, asked: SendingAsked): Promise<Sen
   }
 }
 
-const factsOf = keptRowsOf(
+const factsOf = prepared(
   (
     db,
     { domain, podId, now }: Pick<SendingAsked, 'domain' | 'podId' | 'now'> & Readonly<Record<string, string>>,
@@ -96,4 +96,4 @@ const factsOf = keptRowsOf(
         )
     )
   },
-)
+).rows

@@ -1,15 +1,15 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
-import { keptRow } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { StsPolicyRow } from './tables.ts'
 
 /** @param domain lower-case, A-labels */
 export async function findStsPolicy(db: Db, domain: string): Promise<StsPolicyRow | undefined> {
   return byDomain(db, { domain })
 }
-const byDomain = keptRow((db, { domain }: { domain: string }) =>
+const byDomain = prepared((db, { domain }: { domain: string }) =>
   db.selectFrom('stsPolicy').selectAll().where('domain', '=', domain),
-)
+).row
 
 /** Writes the policy of a domain in the place of the one before. */
 export async function putStsPolicy(db: WriteDb, row: StsPolicyRow): Promise<void> {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
-import { keptRowsOf } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { SuppressionRow } from './tables.ts'
 
 /** What holds for all pods has this in place of the id of one. */
@@ -37,7 +37,7 @@ function byRecipientAndEnd(a: Suppressed, b: Suppressed): number {
   return a.podId < b.podId ? -1 : 1
 }
 
-const inForceOf = keptRowsOf(
+const inForceOf = prepared(
   (db, { podId, everyPod, now }: { podId: string; everyPod: string; now: string }, recipients = []) =>
     db
       .selectFrom('suppression')
@@ -45,7 +45,7 @@ const inForceOf = keptRowsOf(
       .where('recipient', 'in', recipients)
       .where(eb => eb.or([eb('podId', '=', everyPod), eb('podId', '=', podId)]))
       .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)])),
-)
+).rows
 
 /** Those in force at `now`, newest first; with one reason, or all. */
 export async function listSuppressions(

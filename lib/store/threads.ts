@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
-import { keptChange, keptRow } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import { addToInbox } from './inboxes.ts'
 import type { ThreadRow } from './tables.ts'
 
@@ -14,9 +14,9 @@ export async function insertUncountedThreads(db: WriteDb, rows: readonly ThreadR
 export function findThread(db: Db, id: string): Promise<ThreadRow | undefined> {
   return threadById(db, { id })
 }
-const threadById = keptRow((db, given: { id: string }) =>
+const threadById = prepared((db, given: { id: string }) =>
   db.selectFrom('thread').selectAll().where('id', '=', given.id),
-)
+).row
 
 /** Notes to which conversation of Exchange a thread belongs. */
 export async function setThreadConversation(db: WriteDb, id: string, conversation: string): Promise<void> {
@@ -31,7 +31,7 @@ export function findThreadOfConversation(
 ): Promise<ThreadRow | undefined> {
   return threadOfConversation(db, { inboxId, conversation })
 }
-const threadOfConversation = keptRow((db, given: { inboxId: string; conversation: string }) =>
+const threadOfConversation = prepared((db, given: { inboxId: string; conversation: string }) =>
   db
     .selectFrom('thread')
     .selectAll()
@@ -39,7 +39,7 @@ const threadOfConversation = keptRow((db, given: { inboxId: string; conversation
     .where('conversation', '=', given.conversation)
     .orderBy('id')
     .limit(1),
-)
+).row
 
 /** A thread as lists show it, without its participants: hundreds of addresses have no place in a page of threads. */
 export type ListedThreadRow = Omit<ThreadRow, 'participants' | 'conversation'>
@@ -95,7 +95,7 @@ export async function addUnreadToThread(
 ): Promise<void> {
   await addUnread(db, { id, added, createdAt, participants })
 }
-const addUnread = keptChange(
+const addUnread = prepared(
   (db, given: { id: string; added: number; createdAt: string; participants: string | null }) =>
     db
       .updateTable('thread')
@@ -106,8 +106,8 @@ const addUnread = keptChange(
         participants: given.participants,
       }))
       .where('id', '=', given.id),
-)
-const addNewest = keptChange(
+).change
+const addNewest = prepared(
   (db, given: { id: string; createdAt: string; isRead: number; participants: string }) =>
     db
       .updateTable('thread')
@@ -118,7 +118,7 @@ const addNewest = keptChange(
         participants: given.participants,
       }))
       .where('id', '=', given.id),
-)
+).change
 
 export async function setThreadRead(db: WriteDb, thread: ThreadRow, isRead: boolean): Promise<void> {
   if ((thread.isRead === 1) === isRead) return

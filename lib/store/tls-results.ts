@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRowOnce } from './dialect/insert.ts'
-import { keptChange } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { TlsResultRow } from './tables.ts'
 
 /** Rows of TLS results of one day and domain. */
@@ -37,17 +37,16 @@ export async function countTlsResults(
     await countMore(db, key)
   }
 }
-const countMore = keptChange(
-  (db, given: Omit<TlsResultRow, 'count' | 'reportedAt'> & Record<string, string>) =>
-    db
-      .updateTable('tlsResult')
-      .set(eb => ({ count: eb('count', '+', 1) }))
-      .where('day', '=', given.day)
-      .where('domain', '=', given.domain)
-      .where('policyType', '=', given.policyType)
-      .where('type', '=', given.type)
-      .where('host', '=', given.host),
-)
+const countMore = prepared((db, given: Omit<TlsResultRow, 'count' | 'reportedAt'> & Record<string, string>) =>
+  db
+    .updateTable('tlsResult')
+    .set(eb => ({ count: eb('count', '+', 1) }))
+    .where('day', '=', given.day)
+    .where('domain', '=', given.domain)
+    .where('policyType', '=', given.policyType)
+    .where('type', '=', given.type)
+    .where('host', '=', given.host),
+).change
 
 /** The earliest days and their domains that were not reported, of those before `day`. */
 export async function listUnreported(

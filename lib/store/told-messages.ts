@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Pace } from '../base/concurrency.ts'
 import type { Db } from './dialect/dialect.ts'
-import { keptRow } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import { takeTurnWithLarge } from './listed-messages.ts'
 
 /** What an event tells of a message, as far as it was read. */
@@ -75,7 +75,7 @@ export async function findToldMessage(
   return row && { row, cut, bytes }
 }
 
-const sizesById = keptRow((db, given: { id: string }) =>
+const sizesById = prepared((db, given: { id: string }) =>
   db
     .selectFrom('message')
     .innerJoin('reading', 'reading.id', 'message.readingId')
@@ -88,15 +88,15 @@ const sizesById = keptRow((db, given: { id: string }) =>
       sql<number>`octet_length("message"."cc")`.as('cc'),
     ])
     .where('message.id', '=', given.id),
-)
+).row
 
-const extractedById = keptRow((db, given: { id: string }) =>
+const extractedById = prepared((db, given: { id: string }) =>
   db
     .selectFrom('message')
     .innerJoin('reading', 'reading.id', 'message.readingId')
     .select('extracted')
     .where('message.id', '=', given.id),
-)
+).row
 
 type Asked = {
   id: string
@@ -110,7 +110,7 @@ type Asked = {
   cc: number
 }
 
-const toldById = keptRow((db, given: Asked) =>
+const toldById = prepared((db, given: Asked) =>
   db
     .selectFrom('message')
     .innerJoin('reading', 'reading.id', 'message.readingId')
@@ -144,4 +144,4 @@ const toldById = keptRow((db, given: Asked) =>
       ),
     ])
     .where('message.id', '=', given.id),
-)
+).row

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
-import { keptRows } from './dialect/kept.ts'
 import type { LeftCall, LeftEvent } from './dialect/left-rows.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { EventRow } from './tables.ts'
 
 /** Events whose write is done and that have no place yet: there are such where several transactions write at once. */
@@ -37,12 +37,12 @@ interface Kept {
   readonly event: string
   readonly call: string | null
 }
-const takeFirst = keptRows((db, { limit }: { limit: number }) => {
+const takeFirst = prepared((db, { limit }: { limit: number }) => {
   const statement = sql<Kept>`
     delete from "unplaced" where "number" in (select "number" from "unplaced" order by "number" limit ${limit})
     returning "number", "event", "call"`
   return { compile: () => statement.compile(db) }
-})
+}).rows
 
 /** The highest number among them; undefined when all events have their places. */
 export async function findLastUnplaced(db: Db): Promise<number | undefined> {

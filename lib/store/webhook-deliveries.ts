@@ -1,7 +1,7 @@
 import type { Sealed, SecretPlace } from '../base/secrets.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptChange, keptRow } from './dialect/kept.ts'
+import { prepared } from './dialect/prepared.ts'
 import type { CountedInbox } from './inboxes.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
 
@@ -24,12 +24,12 @@ export function endpointOf({ id, webhookUrl, accountWebhookUrl }: CountedInbox):
   if (webhookUrl !== null) return { inboxId: id, url: webhookUrl }
   return accountWebhookUrl === null ? undefined : { inboxId: null, url: accountWebhookUrl }
 }
-const endpoints = keptRow((db, given: { inboxId: string }) =>
+const endpoints = prepared((db, given: { inboxId: string }) =>
   db
     .selectFrom('account')
     .leftJoin('inbox', join => join.on('inbox.id', '=', given.inboxId))
     .select(['inbox.webhookUrl as inboxUrl', 'account.webhookUrl as accountUrl']),
-)
+).row
 
 /** A webhook as it is called. */
 export interface Webhook {
@@ -46,14 +46,16 @@ export async function findWebhook(db: Db, inboxId: string | null): Promise<Webho
   const place = { table: inboxId === null ? 'account' : 'inbox', column: 'webhookSecret', id: row.id }
   return { url: row.webhookUrl, secret: row.webhookSecret, place }
 }
-const accountWebhook = keptRow(db => db.selectFrom('account').select(['id', 'webhookUrl', 'webhookSecret']))
-const inboxWebhook = keptRow((db, given: { inboxId: string }) =>
+const accountWebhook = prepared(db =>
+  db.selectFrom('account').select(['id', 'webhookUrl', 'webhookSecret']),
+).row
+const inboxWebhook = prepared((db, given: { inboxId: string }) =>
   db
     .selectFrom('inbox')
     .select(['id', 'webhookUrl', 'webhookSecret'])
     .where('id', '=', given.inboxId)
     .where('deletedAt', 'is', null),
-)
+).row
 
 export async function insertWebhookDelivery(db: WriteDb, row: WebhookDeliveryRow): Promise<void> {
   await insertRow(db, 'webhookDelivery', row)
@@ -66,9 +68,9 @@ export async function insertWebhookAttempt(db: WriteDb, row: WebhookAttemptRow):
 export function findWebhookDelivery(db: Db, id: string): Promise<WebhookDeliveryRow | undefined> {
   return deliveryById(db, { id })
 }
-const deliveryById = keptRow((db, given: { id: string }) =>
+const deliveryById = prepared((db, given: { id: string }) =>
   db.selectFrom('webhookDelivery').selectAll().where('id', '=', given.id),
-)
+).row
 
 /** What changes with an attempt. */
 export type WebhookProgress = Omit<WebhookDeliveryRow, 'id' | 'eventId' | 'inboxId' | 'createdAt'>
@@ -76,7 +78,7 @@ export type WebhookProgress = Omit<WebhookDeliveryRow, 'id' | 'eventId' | 'inbox
 export async function updateWebhookDelivery(db: WriteDb, id: string, to: WebhookProgress): Promise<void> {
   await updateById(db, { ...to, id })
 }
-const updateById = keptChange(
+const updateById = prepared(
   (
     db,
     { id, state, attempts, url, status, error, nextAttemptAt, updatedAt }: WebhookProgress & { id: string },
@@ -85,7 +87,7 @@ const updateById = keptChange(
       .updateTable('webhookDelivery')
       .set({ state, attempts, url, status, error, nextAttemptAt, updatedAt })
       .where('id', '=', id),
-)
+).change
 
 /** The deliveries of an event, oldest first. */
 export async function listWebhookDeliveries(db: Db, eventId: string): Promise<WebhookDeliveryRow[]> {

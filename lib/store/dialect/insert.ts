@@ -1,8 +1,8 @@
 import { type InsertQueryBuilder, type InsertResult, type RawBuilder, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
 import { dialectOf, together, type WriteDb } from './dialect.ts'
-import { keptChange, keptChangeOfRows, keptReturningOfRows, type Values } from './kept.ts'
 import { leaveToInsert } from './left-rows.ts'
+import { type Prepared, prepared, type Values } from './prepared.ts'
 
 /** Inserts whole rows of one kind; gives how many (0 where the row was there and stays). */
 type Insert = (db: WriteDb, row: Values) => Promise<number>
@@ -29,10 +29,10 @@ function insert<Name extends keyof Tables>(
   let known = kept.get(table)
   if (!known) {
     const columns = Object.keys(row)
-    known = keptChange((on, given: Values) => {
+    known = prepared((on, given: Values) => {
       const values = Object.fromEntries(columns.map(column => [column, given[column]]))
       return meet(on.insertInto(table).values(values as never) as unknown as Builder, columns)
-    })
+    }).change
     kept.set(table, known)
   }
   return known(db, row as unknown as Values)
@@ -53,8 +53,8 @@ const rowsAtOnce = 64
 /** On a server each statement is a round trip: what is left of few rows is one statement, of whatever length. */
 const rowsLeft = 16
 
-/** Inserts rows of one kind, always so many; gives how many. */
-type InsertSeveral = (db: WriteDb, rows: readonly Values[]) => Promise<number>
+/** Inserts rows of one kind; gives how many. */
+type InsertSeveral = Prepared<Values, unknown, readonly Values[]>['change']
 const severalInserted = new Map<string, InsertSeveral>()
 
 /** How rows that are there are met; each way has a name. */
@@ -63,20 +63,19 @@ interface Meeting {
   meet(builder: Builder): Builder
 }
 
-/** The statement for so many rows of one kind. */
+/** The statement for rows of one kind. */
 function insertSeveral(
   table: keyof Tables,
   columns: readonly string[],
-  count: number,
   { name: kind, meet }: Meeting,
 ): InsertSeveral {
-  const name = `${table} ${count} ${kind}`
+  const name = `${table} ${kind}`
   const known = severalInserted.get(name)
   if (known) return known
-  const made = keptChangeOfRows(count, (on, rows) => {
+  const made = prepared((on, _given, rows: readonly Values[]) => {
     const values = rows.map(row => rowOf(columns, row))
     return meet(on.insertInto(table).values(values as never) as unknown as Builder)
-  })
+  }).change
   severalInserted.set(name, made)
   return made
 }
@@ -130,7 +129,7 @@ async function insertMany<Name extends keyof Tables>(
     const left = rows.length - at
     while (count > left) count = left <= rowsLeft && isServed ? left : count / 2
     const some = at === 0 && count === rows.length ? rows : rows.slice(at, at + count)
-    asked.push(insertSeveral(table, columns, count, meeting)(db, some as unknown as Values[]))
+    asked.push(insertSeveral(table, columns, meeting)(db, {}, some as unknown as Values[]))
   }
   await (asked.length === 1 ? asked[0] : together(asked))
 }
@@ -167,8 +166,8 @@ export async function putRow<Name extends keyof Tables>(
   )
 }
 
-type Returning = (db: WriteDb, rows: readonly Values[]) => Promise<unknown[]>
-const added = new Map<string, Returning>()
+type Returning = Prepared<Values, unknown, readonly Values[]>['rows']
+const added = new Map<keyof Tables, Returning>()
 
 /** Inserts rows, or adds their number in `column` to that of those with the same `key`; gives them as they are then. */
 export async function addToRows<Name extends 'usage'>(
@@ -178,11 +177,10 @@ export async function addToRows<Name extends 'usage'>(
   key: readonly (keyof Tables[Name] & string)[],
   column: keyof Tables[Name] & string,
 ): Promise<Tables[Name][]> {
-  const name = `${table}.${rows.length}`
   const columns = Object.keys(rows[0]!)
   const known =
-    added.get(name) ??
-    keptReturningOfRows(rows.length, (on, places) =>
+    added.get(table) ??
+    prepared((on, _given, places: readonly Values[]) =>
       on
         .insertInto(table)
         .values(places.map(row => rowOf(columns, row)) as never)
@@ -192,12 +190,12 @@ export async function addToRows<Name extends 'usage'>(
           } as never),
         )
         .returningAll(),
-    )
-  added.set(name, known)
-  return (await known(db, rows as unknown as readonly Values[])) as Tables[Name][]
+    ).rows
+  added.set(table, known)
+  return (await known(db, {}, rows as unknown as readonly Values[])) as Tables[Name][]
 }
 
-const inserting = new Map<string, Returning>()
+const inserting = new Map<keyof Tables, Returning>()
 
 /** Inserts those of these rows that are not there by their `key`; gives them. */
 export async function insertMissingRows<Name extends 'contact'>(
@@ -207,19 +205,18 @@ export async function insertMissingRows<Name extends 'contact'>(
   key: readonly (keyof Tables[Name] & string)[],
 ): Promise<Tables[Name][]> {
   if (rows.length === 0) return []
-  const name = `${table}.${rows.length}`
   const columns = Object.keys(rows[0]!)
   const known =
-    inserting.get(name) ??
-    keptReturningOfRows(rows.length, (on, places) =>
+    inserting.get(table) ??
+    prepared((on, _given, places: readonly Values[]) =>
       on
         .insertInto(table)
         .values(places.map(row => rowOf(columns, row)) as never)
         .onConflict(conflict => conflict.columns(key as never).doNothing())
         .returningAll(),
-    )
-  inserting.set(name, known)
-  return (await known(db, rows as unknown as readonly Values[])) as Tables[Name][]
+    ).rows
+  inserting.set(table, known)
+  return (await known(db, {}, rows as unknown as readonly Values[])) as Tables[Name][]
 }
 
 /**
@@ -256,12 +253,12 @@ export async function changeRow<Name extends 'delivery' | 'inbox' | 'message'>(
   const name = `${table}.${columns.join('.')}`
   let known = changed.get(name)
   if (!known) {
-    known = keptChange((on, given: Values) =>
+    known = prepared((on, given: Values) =>
       on
         .updateTable(table as 'delivery')
         .set(Object.fromEntries(columns.map(column => [column, given[column]])) as never)
         .where('id', '=', given.id as string),
-    )
+    ).change
     changed.set(name, known)
   }
   return known(db, { ...(changes as unknown as Values), id })

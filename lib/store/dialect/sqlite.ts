@@ -6,7 +6,7 @@ import { DatabaseDamaged } from '../../base/faults.ts'
 import type { Tables } from '../tables.ts'
 import type { Db, WriteDb } from './dialect.ts'
 import type { CommitTarget } from './group-commit.ts'
-import { keepPrepared, runDirectly } from './kept.ts'
+import { keepPrepared, runDirectly } from './prepared.ts'
 
 type Connection = InstanceType<typeof Database>
 type Statement = Pick<

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../dialect/dialect.ts'
-import type { Value } from '../dialect/kept.ts'
+import type { Value } from '../dialect/prepared.ts'
 import type { MovedTable } from './moved-tables.ts'
 
 /** What is read at once of a table that is moved to another database. */

@@ -1,6 +1,6 @@
 import { Kysely, type PostgresPool as KyselyPool, PostgresDialect } from 'kysely'
 import type { WriteDb } from '../dialect/dialect.ts'
-import { runDirectly } from '../dialect/kept.ts'
+import { runDirectly } from '../dialect/prepared.ts'
 import type { Tables } from '../tables.ts'
 import { hasCode } from './outage.ts'
 
@@ -23,13 +23,13 @@ export interface Connection {
   release(): void
 }
 
-/** How many kept statements the server keeps as well, on each connection. */
+/** How many prepared statements the server keeps as well, on each connection. */
 const namedStatements = 1000
 
 let names = new Map<string, string>()
 let generation = 0
 
-/** Returns the name of a kept statement, the same on all connections; undefined if there are too many. */
+/** Returns the name of a prepared statement, the same on all connections; undefined if there are too many. */
 function nameOf(text: string): string | undefined {
   const known = names.get(text)
   if (known !== undefined || names.size >= namedStatements) return known
@@ -49,7 +49,7 @@ export function isOfOldPlan(error: unknown): boolean {
   return isOld
 }
 
-/** Returns a handle whose kept statements are planned once for each connection. */
+/** Returns a handle whose prepared statements are planned once for each connection. */
 export function handleOver(pool: KyselyPool, send: Send): WriteDb {
   const db: WriteDb = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   runDirectly(db, {

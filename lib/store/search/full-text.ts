@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, dialectOf, type WriteDb } from '../dialect/dialect.ts'
-import { keptChange } from '../dialect/kept.ts'
+import { prepared } from '../dialect/prepared.ts'
 import type { SearchWords } from './words.ts'
 
 /** Pages of the index that one step merges. */
@@ -67,7 +67,7 @@ type Entry = { [Name in keyof SearchWords]: string } & {
   threadId: string
   mark: string
 }
-const insertEntry = keptChange((db, given: Entry) => ({
+const insertEntry = prepared((db, given: Entry) => ({
   compile: () =>
     sql`insert into "messageSearch" ("rowid", "messageId", "threadId", "mark", "from", "to", "subject", "body")
       select "number", ${given.id}, ${given.threadId}, ${given.mark}, ${given.from}, ${given.to}, ${given.subject}, ${given.body}
@@ -75,7 +75,7 @@ const insertEntry = keptChange((db, given: Entry) => ({
         where "rowid" >= cast(${given.firstNumber} as integer) and "rowid" < cast(${given.endNumber} as integer)
         order by "rowid" desc limit 1), cast(${given.firstNumber} as integer)) as "number")
       where "number" < cast(${given.endNumber} as integer)`.compile(db),
-}))
+})).change
 
 function marksOf({ inboxId, podId, category, direction, hasAttachments }: Indexed): string[] {
   const own = [marks.all, marks.inbox(inboxId), marks.pod(podId), marks.category(category)]
