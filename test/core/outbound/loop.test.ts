@@ -25,7 +25,8 @@ async function newestThread(app: Networked, inboxId: string): Promise<string> {
 }
 
 t.test('two inboxes that answer each other are stopped after 20 messages in an hour', async t => {
-  const { app, inbox } = await openDoor(t)
+  // What is made an hour older may become a message of the day before.
+  const { app, inbox } = await openDoor(t, { breaks: ['usage'] })
   const [ann, bea] = [await inbox('ann'), await inbox('bea')]
   const { threadId } = await post(app, ann, { to: 'bea@ours.example', subject: 's', body: '1' })
   await carryAll(app)
