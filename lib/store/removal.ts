@@ -157,8 +157,9 @@ export async function deleteMessages(db: WriteDb, ids: readonly string[]): Promi
   await db.deleteFrom('queueEntry').where('subjectId', 'in', deliveries).execute()
   await db.deleteFrom('attempt').where('deliveryId', 'in', deliveries).execute()
   await db.deleteFrom('delivery').where('messageId', 'in', ids).execute()
-  await unindexMessages(db, ids)
+  // First what is still to be indexed: who indexes one of these now has ended when it is gone (`stillUnindexed`).
   await db.deleteFrom('unindexedBody').where('messageId', 'in', ids).execute()
+  await unindexMessages(db, ids)
   const readings = await db.selectFrom('message').select('readingId').where('id', 'in', ids).execute()
   await db.deleteFrom('message').where('id', 'in', ids).execute()
   await deleteUnusedReadings(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db, WriteDb } from './dialect/dialect.ts'
+import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { leftRows } from './dialect/left-rows.ts'
 import { indexMessages, unindexMessages } from './search/full-text.ts'
 import { textsOfRow } from './search/row-words.ts'
@@ -68,14 +68,14 @@ export async function listUnindexed(
   return { rows: unindexed, isAll: sizes.length < most.count && ids.length === sizes.length }
 }
 
-/** Those of these that are still to be put into the index: none was deleted meanwhile. */
-export async function stillUnindexed(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await db
-    .selectFrom('unindexedBody')
-    .select('messageId')
-    .where('messageId', 'in', ids)
-    .execute()
-  return new Set(rows.map(({ messageId }) => messageId))
+/**
+ * Returns those of these that are still to be indexed: none was deleted meanwhile. On PostgreSQL they stay so until the end of the
+ * write: a deletion waits for it, and deletes what was indexed then.
+ */
+export async function stillUnindexed(db: WriteDb, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const found = db.selectFrom('unindexedBody').select('messageId').where('messageId', 'in', ids)
+  const locked = dialectOf(db) === 'postgres' ? found.orderBy('messageId').forUpdate() : found
+  return new Set((await locked.execute()).map(({ messageId }) => messageId))
 }
 
 /** Puts the words of messages into the index, in place of those that are there. */

@@ -12,6 +12,20 @@ import { without } from '../support/peers.ts'
 import { startTakingServer } from '../support/soak-load.ts'
 import { until } from '../support/until.ts'
 
+async function isPrimary(connectionString: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('select pg_is_in_recovery() as "isStandby"')
+    return !rows[0].isStandby
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
 /** On a busy machine; the lock of a leader that was killed lasts for its `ttl`. */
 const goesOnMs = 120_000
 
@@ -36,6 +50,8 @@ t.test(
         await client.end().catch(() => {})
       }
     })
+    // HAProxy takes every member for the primary until it has asked it, and a standby may not have the new database yet.
+    for (let sound = 0; sound < 10; ) sound = (await isPrimary(database)) ? sound + 1 : 0
     const server = await startTakingServer(t)
     const dns = await startDns({})
     t.teardown(() => dns.close())

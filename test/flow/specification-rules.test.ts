@@ -1,5 +1,6 @@
 import t from 'tap'
 import { startSpecified, unlike } from '../support/specified.ts'
+import { until } from '../support/until.ts'
 
 const it = await startSpecified(t)
 const { api } = it
@@ -162,12 +163,13 @@ t.test('sender rules', async t => {
   const passed = await it.arrive(inbox.id, { to: inbox.address })
   const { total } = (await api.get(`/v1/inboxes/${inbox.id}/messages?direction=inbound`)).body
   t.equal(total, 1, 'a block rule matches any From or reverse-path')
-  const events = (await api.get(`/v1/events?inboxId=${inbox.id}&type=message.received`)).body.data
-  t.strictSame(
-    events.map((one: { message: { id: string } }) => one.message.id),
-    [passed.id],
-    'and makes no event',
-  )
+  const receivedEvents = async () =>
+    (await api.get(`/v1/events?inboxId=${inbox.id}&type=message.received`)).body.data.map(
+      (one: { message: { id: string } }) => one.message.id,
+    )
+  // On PostgreSQL an event gets its place after the commit.
+  await until('an event', async () => (await receivedEvents()).length > 0)
+  t.strictSame(await receivedEvents(), [passed.id], 'and makes no event')
   const audit = (await api.get(`/v1/policy/audit?inboxId=${inbox.id}&direction=inbound&limit=100`)).body
   t.ok(audit.total >= 3 && Array.isArray(audit.data), 'audit → {data, total}: and stands in the audit')
   await api.call('PUT', `/v1/policy?inboxId=${inbox.id}`, {
