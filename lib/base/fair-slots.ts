@@ -2,9 +2,9 @@
 export type Leave = () => void
 
 export interface FairSlotsOptions {
-  /** How many slots, or bytes, there are. Who wants more than that gets it when nobody has any. */
+  /** How many slots or bytes there are. A request for more than that is granted when all are free. */
   readonly size: number
-  /** How many one party may have while so many are free; all unless given. A party that has none may have more. */
+  /** Returns how many one party may have while `free` are free; all unless given. The first request of a party may exceed it. */
   readonly share?: (free: number) => number
   /** How many may wait, and of one party half as many. */
   readonly waiting?: number
@@ -19,8 +19,8 @@ interface Waiting {
 }
 
 /**
- * Shares slots, or bytes, among parties. Who finds none waits: parties take turns, and within a party the first comes first. A party that has
- * its share lets the others pass. Nobody passes the one whose turn it is, so what is large is not kept waiting by what is small.
+ * Shares slots or bytes among parties. Requests that find none free wait: parties take turns, and the requests of a party keep their order.
+ * A party that has its share lets the others pass. No other request passes the next one, so small requests do not hold up a large one.
  */
 export class FairSlots {
   readonly #options: FairSlotsOptions
@@ -35,7 +35,7 @@ export class FairSlots {
     this.#options = options
   }
 
-  /** Whether `stop` was called. Who has slots may ask before he begins: he may have got them just before. */
+  /** Whether `stop` was called. Slots that were granted just before it must not be used any more. */
   get isStopped(): boolean {
     return this.#isStopped
   }
@@ -45,7 +45,7 @@ export class FairSlots {
   }
 
   /**
-   * Takes `amount` as soon as it is the turn of the party, at once where nobody waits before it.
+   * Takes `amount` as soon as there is room and it is the turn of the party.
    * @returns undefined if the wait is too long, if too many wait already, when `signal` aborts, and after `stop`
    */
   enter(

@@ -10,8 +10,8 @@ interface Visited {
 }
 
 /**
- * How many connections each address has, whatever names lead there. An attempt that finds all taken waits a moment for its turn. Of an address
- * that is not its own alone, a pod takes another one only while it leaves as many free as it has.
+ * How many connections each address has, whatever names lead there. An attempt that finds all taken waits a moment for its turn. Where several
+ * pods use an address, a pod takes another connection only while it leaves as many free as it has.
  */
 export class AddressSlots {
   /** The pod that came to each address; true once there were several. */

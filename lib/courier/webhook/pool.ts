@@ -95,7 +95,7 @@ export class WebhookPool {
     for (const connection of [...this.#idle]) connection.destroy()
   }
 
-  /** One to the origin that may be used again, of those the one that came back last. */
+  /** Returns the connection to the origin that came back last and may be used again. */
   #takeIdle(origin: string, isFresh: boolean): WebhookConnection | undefined {
     const idle = this.#lines.get(origin)?.idle ?? []
     for (let kept = idle.pop(); kept !== undefined; kept = idle.pop()) {
@@ -107,7 +107,7 @@ export class WebhookPool {
   }
 
   async #openTo(origin: string, open: Open): Promise<WebhookConnection | NotOpened> {
-    // Fewer calls than that have one: the others wait.
+    // Fewer calls than that have a connection, so at least one is idle.
     if (this.#open >= this.#options.maxConnections) this.#idle.values().next().value?.destroy()
     const line = this.#lines.get(origin) ?? { open: 0, idle: [] }
     this.#lines.set(origin, line)
@@ -123,7 +123,7 @@ export class WebhookPool {
         if (this.#idle.delete(connection)) line.idle.splice(line.idle.indexOf(connection), 1)
         closed()
         const leave = this.#leaves.get(connection)
-        // Calls whose time ends together end in one turn of the event loop: none of them is to begin because another ended.
+        // Calls whose time is over end in one turn of the event loop: no such call must begin because another one ended.
         if (leave) setImmediate(leave)
       })
       if ('error' in opened) closed()
