@@ -10,6 +10,7 @@ import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import type { StoreOutage } from './postgres/hold.ts'
 import { openPostgres } from './postgres/pool.ts'
+import { createSharedWrites } from './postgres/shared-writes.ts'
 import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -59,15 +60,15 @@ export function postgresStore(
       if (notices.has('event')) placer.wake()
     },
   }
+  const share = createSharedWrites(pool, written, writes => meter.observe('store_batch_writes', writes))
   const underWay = new Set<Promise<unknown>>()
 
-  async function writeHolding<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T> {
+  /** Measures a write, and waits for it when the store closes. */
+  async function track<T>(writing: Promise<T>): Promise<T> {
     const began = clock.monotonicMs()
-    const writing = pool.write(held, work, written)
     underWay.add(writing)
     try {
       const value = await writing
-      meter.observe('store_batch_writes', 1)
       meter.observe('store_transaction_seconds', (clock.monotonicMs() - began) / 1000)
       return value
     } finally {
@@ -75,15 +76,14 @@ export function postgresStore(
     }
   }
 
+  const writeHolding = <T>(held: () => Held, work: (db: WriteDb) => Promise<T>) => track(share(held, work))
+
   let last: Promise<unknown> = Promise.resolve()
   /** Those of this process wait for each other here, so that one of them at most has a connection. */
   function write<T>(work: (db: WriteDb) => Promise<T>): Promise<T> {
-    const writing = last.then(() => writeHolding(() => ({ names: [inOrder] }), work))
-    const ended = writing.catch(() => {})
-    last = ended
-    underWay.add(ended)
-    void ended.then(() => underWay.delete(ended))
-    return writing
+    const writing = last.then(() => pool.write(() => ({ names: [inOrder] }), work, written))
+    last = writing.catch(() => {})
+    return track(writing)
   }
   return {
     dialect: 'postgres' as const,

@@ -4,6 +4,8 @@ import { systemClock } from '../../lib/base/time.ts'
 import type { App } from '../../lib/core/app/app.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import type { Attempt } from '../../lib/queue/scheduler.ts'
+import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
+import { holdRows } from '../../lib/store/hold-rows.ts'
 import { findBroken, invariants } from '../../lib/store/invariants.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
 import { appOn } from './app-on.ts'
@@ -97,15 +99,12 @@ export async function overtake(
 ): Promise<unknown> {
   const held = Promise.withResolvers<void>()
   const free = Promise.withResolvers<void>()
-  const holding = second.store.writeHolding(
-    () => ({ inboxes: [inboxId] }),
-    async db => {
-      // Answered when the lock is there.
-      await sql`select 1`.execute(db)
-      held.resolve()
-      await free.promise
-    },
-  )
+  // A transaction of its own, beside the writes of the second node.
+  const holding = (second.store.read as WriteDb).transaction().execute(async db => {
+    await holdRows(db, { inboxes: [inboxId] })
+    held.resolve()
+    await free.promise
+  })
   await held.promise
   const its = outcomeOf(one(first))
   await endedOrWaiting(first.store, its)

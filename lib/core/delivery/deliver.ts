@@ -12,7 +12,7 @@ import { suppressionOf } from '../outbound/suppressions.ts'
 import { attempt, type Ended, isExpired, refused } from './attempt.ts'
 import { tellNoticesSoon } from './notices.ts'
 import { oweNotice } from './owed-notices.ts'
-import { postponedMs, record, withClass } from './record.ts'
+import { notesDestination, postponedMs, record, withClass } from './record.ts'
 
 /** How soon an attempt that found no free connection is made again. */
 const addressFullMs = 5_000
@@ -143,7 +143,10 @@ function writeEnd(app: Networked, made: Made, isClean: boolean, end: Ended): Pro
       await record(app, db, tried, { delivery, message, inbox, isClean, startedAt }, end)
       return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, end))
     },
-    heldByEnd(carried, end, [tried.destination, ...(hasLed ? [domain] : [])]),
+    heldByEnd(carried, end, [
+      ...(notesDestination(end.outcome, isClean) ? [tried.destination] : []),
+      ...(hasLed ? [domain] : []),
+    ]),
   )
 }
 

@@ -105,10 +105,16 @@ function noteDestination(
   outcome: Outcome,
 ): Promise<string | undefined> | undefined {
   const { showing, text } = outcome
+  if (!notesDestination(outcome, isClean)) return undefined
   const forMs = postponedMs(outcome)
   if (forMs !== undefined) return queue.postpone(db, destination, forMs, text)
-  if (showing === undefined || (isClean && showing !== 'fails')) return undefined
-  return queue.note(db, destination, showing, text, startedAt)
+  return showing && queue.note(db, destination, showing, text, startedAt)
+}
+
+/** Returns whether an outcome changes what is known of the destination. @param isClean whether nothing bad is known of it */
+export function notesDestination(outcome: Outcome, isClean: boolean): boolean {
+  const { showing } = outcome
+  return postponedMs(outcome) !== undefined || (showing !== undefined && !(isClean && showing !== 'fails'))
 }
 
 /** For how long it is no use to try others at the same servers, where nothing could be tried. */

@@ -11,8 +11,6 @@ export const mailBegunMs = 8_000
 
 /** Messages, one for each inbox, after which a write takes no further reception; the rest goes into the next. */
 const messagesAtOnce = 64
-/** Writes under way at once on a server: receptions that wait meanwhile go into the next one together. A file has one at a time. */
-const writesAtOnce = 2
 /** The same for the bytes that the database keeps of them: to write and commit these holds the event loop. */
 const bytesAtOnce = 2 * 1024 * 1024
 
@@ -37,7 +35,6 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
     store.dialect !== 'sqlite' && clock.monotonicMs() - askedMs >= mailBegunMs
   let waiting: Waiting[] = []
   let isAsked = false
-  let free = store.dialect === 'sqlite' ? Number.POSITIVE_INFINITY : writesAtOnce
 
   function take(): Waiting[] {
     isAsked = false
@@ -66,13 +63,9 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
   }
 
   function ask(): void {
-    if (isAsked || free === 0) return
+    if (isAsked) return
     isAsked = true
-    free--
-    void writeWaiting().finally(() => {
-      free++
-      if (waiting.length > 0) ask()
-    })
+    void writeWaiting()
   }
 
   async function writeWaiting(): Promise<void> {

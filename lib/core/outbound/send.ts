@@ -110,7 +110,8 @@ async function sendOnce(
   key: string | undefined,
   comparable: unknown,
 ): Promise<SendResult> {
-  const sendSo = (remembering: Remembering) => sendNow(app, caller, inbox, sending, remembering)
+  const sendSo = (remembering: Remembering) =>
+    sendNow(app, caller, inbox, sending, { ...remembering, isOrderless: true })
   if (key === undefined) return sendSo({ remember: async () => {} })
   return once(app, { caller, inbox, key, request: comparable }, sendSo)
 }
@@ -121,6 +122,8 @@ export interface Remembering {
   remember(db: WriteDb, result: SendResult): Promise<void>
   /** What it decides about, as `Held` has it. */
   readonly names?: readonly string[]
+  /** Whether it is, as `Held` has it. A send in a thread that exists is not, whatever this says. */
+  readonly isOrderless?: boolean
 }
 
 /**
@@ -208,7 +211,11 @@ async function sendFrom(
     return { sender, thread }
   }
   const notIncluded = reply?.derived.notIncluded ?? []
-  return queueMessage(app, caller, { message, notIncluded, ...composed }, permit, remembering)
+  const { isOrderless = false } = remembering
+  return queueMessage(app, caller, { message, notIncluded, ...composed }, permit, {
+    ...remembering,
+    isOrderless: isOrderless && reply === undefined,
+  })
 }
 
 /** Who sends, counted in the write (`countOutgoing`), and the thread that the message is a reply in. */
@@ -237,7 +244,7 @@ export async function queueMessage(
   caller: Caller,
   { message, raw, signature, notIncluded }: Ready,
   permit: (db: WriteDb) => Promise<Permitted>,
-  { remember, names = [] }: Remembering,
+  { remember, names = [], isOrderless = false }: Remembering,
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
   const rawId = app.ids.next()
@@ -248,8 +255,8 @@ export async function queueMessage(
     if (isGivenUp) throw new Error('its sender was told to try again, and nobody waits for it')
     const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
-    // Nothing of this write reads the rows of a new thread back.
-    if (thread === undefined) leaveInserts(db)
+    // Its thread, its message and its deliveries are known to nobody yet.
+    if (isOrderless) leaveInserts(db)
     await insertRaw(db, { id: rawId, ...kept, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(
       app,
@@ -271,7 +278,7 @@ export async function queueMessage(
     await remember(db, sent)
     return sent
   }
-  const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names }), write)
+  const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names, isOrderless }), write)
   const result = await inServerTime(app, written, mailStorageMs).catch(async error => {
     isGivenUp = true
     if (kept.content === null) await dropFilesOf(app, error, [rawId])

@@ -10,6 +10,11 @@ export interface Held {
   readonly messages?: readonly string[]
   /** Names of what has no row yet, or has several. All writes that decide about it use the same name. */
   readonly names?: readonly string[]
+  /**
+   * Whether each of its statements is right whichever statements of others of this kind come between: it only adds to what they have, and
+   * decides by what the statement returns that adds. Such writes may share a transaction although they hold the same.
+   */
+  readonly isOrderless?: boolean
   /** Whether the caller splits the write if a part of it stays locked: what is free need not wait for the rest. */
   readonly isDivisible?: boolean
 }

@@ -16,9 +16,10 @@ export interface Answer {
  */
 export type Send = (text: string, values?: readonly unknown[], name?: string) => Promise<Answer>
 
-/** One connection, with a handle for a transaction on it. */
+/** One connection. */
 export interface Connection {
-  readonly db: WriteDb
+  /** Returns handles of which each is for another write of one transaction. */
+  handles(count: number): readonly WriteDb[]
   readonly send: Send
   release(): void
 }

@@ -2,9 +2,10 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { StorageContended, type StorageUnreachable } from '../../base/faults.ts'
 import { inTime } from '../../base/time.ts'
-import type { Db } from '../dialect/dialect.ts'
-import { type Connection, handleOver, isOfOldPlan, type Send } from './connection.ts'
+import type { Db, WriteDb } from '../dialect/dialect.ts'
+import { type Connection, handleOver, type Send } from './connection.ts'
 import { hasCode, isOutage, outageOf, Unreplicated } from './outage.ts'
+import { createReads } from './reads.ts'
 import {
   beginSession,
   cutOff,
@@ -179,27 +180,21 @@ export function openPostgres(
     }
     // Kysely releases what it took; `take` releases the connection.
     const once = { query: send as never, release() {} }
-    const db = handleOver({ connect: async () => once, end: async () => {} } as never, send)
-    const own: Own = { connection: { db, send }, isBroken: false }
+    const handles: WriteDb[] = []
+    function handlesOf(count: number): readonly WriteDb[] {
+      while (handles.length < count)
+        handles.push(handleOver({ connect: async () => once, end: async () => {} } as never, send))
+      return handles
+    }
+    const own: Own = { connection: { handles: handlesOf, send }, isBroken: false }
     return own
   }
 
-  const ask: Send = async (text, values, name) => {
-    const { send, release } = await take()
-    try {
-      return await send(text, values, name)
-    } catch (error) {
-      if (isOfOldPlan(error)) return await send(text, values)
-      throw error
-    } finally {
-      release()
-    }
-  }
   const connect = async () => {
     const { send, release } = await take()
     return { query: send as never, release }
   }
-  const db = handleOver({ connect, end: async () => {} } as never, ask)
+  const db = handleOver({ connect, end: async () => {} } as never, createReads(take))
   return {
     db,
     take,

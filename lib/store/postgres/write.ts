@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { together, type WriteDb } from '../dialect/dialect.ts'
 import { type Held, holdsNothing } from '../dialect/held.ts'
-import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
-import { gatherNotices, type Notices } from '../dialect/notices.ts'
+import { addRows, gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
+import { addNotices, gatherNotices, type Notices } from '../dialect/notices.ts'
 import { type Connection, isOfOldPlan, type Send } from './connection.ts'
 import { hasCode } from './outage.ts'
 
@@ -14,9 +14,10 @@ export const postgresLockWaitMs = 2_000
 const postgresLockTryMs = 400
 /** The longest rest of a transaction that met another one, before it is done again. */
 const postgresConflictMs = 128
+type Work<T> = (db: WriteDb) => Promise<T>
 
-/** How often a write that met another one is tried again. */
-const retries = 5
+/** How often a write that met another one is tried again. Most were tried with others before. */
+const retries = 4
 
 /**
  * Codes of the server by which a transaction did nothing because of others, so that it is right to do it again:
@@ -35,7 +36,12 @@ export interface Written {
 
 export interface Writes {
   /**
-   * Does `work` in a transaction, READ COMMITTED, after it has locked what it holds. It is done again, up to five times, if it met
+   * Does works in one transaction, READ COMMITTED, behind what locks what they hold; their statements travel together. A lock is waited
+   * for a moment only, and nothing is done again.
+   */
+  writeTogether(held: Held, works: readonly Work<unknown>[], written: Written): Promise<unknown[]>
+  /**
+   * Does `work` in a transaction of its own, READ COMMITTED, behind what locks what it holds. It is done again, a few times, if it met
    * others.
    * @param held asked each time that it begins
    * @throws StorageContended if it met others each time
@@ -53,13 +59,13 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
   const waiting: (() => void)[] = []
   let free = most
 
-  async function writeOnce<T>(held: () => Held, work: Work<T>, written: Written): Promise<T> {
+  async function writeOnce<T>(held: () => Held, works: readonly Work<T>[], written: Written): Promise<T[]> {
     if (free > 0) free--
     else await new Promise<void>(resolve => waiting.push(resolve))
     try {
       const connection = await take()
       try {
-        return await transact(connection, held(), work, written)
+        return await transact(connection, held(), works, written)
       } finally {
         connection.release()
       }
@@ -71,6 +77,8 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
   }
 
   return {
+    writeTogether: (held, works, written) =>
+      writeOnce(() => ({ ...held, isDivisible: true }), works, written),
     async write(held, work, written) {
       for (let tried = 0; ; tried++) {
         let isWhole = true
@@ -80,50 +88,63 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
           return now
         }
         try {
-          return await writeOnce(asked, work, written)
+          const [value] = await writeOnce(asked, [work], written)
+          return value!
         } catch (error) {
-          const isMet = isOfOldPlan(error) || metOthers.some(code => hasCode(error, code))
-          if (!isMet || !isWhole || tried === retries) throw error
+          if (!hasMetOthers(error) || !isWhole || tried === retries) throw error
         }
         // Two that met each other would meet again.
         await pause(randomInt(Math.min(2 ** (tried + 3), postgresConflictMs)))
       }
     },
-    writeAlone: (lock, work, written) =>
-      writeOnce(
-        holdsNothing,
-        async db => {
-          const { rows } = await sql<{ isOurs: boolean }>`
-            select pg_try_advisory_xact_lock(${lock}) as "isOurs"`.execute(db)
-          return rows[0]!.isOurs ? work(db) : undefined
-        },
-        written,
-      ),
+    async writeAlone(lock, work, written) {
+      const alone = async (db: WriteDb) => {
+        const { rows } = await sql<{ isOurs: boolean }>`
+          select pg_try_advisory_xact_lock(${lock}) as "isOurs"`.execute(db)
+        return rows[0]!.isOurs ? work(db) : undefined
+      }
+      const [value] = await writeOnce(holdsNothing, [alone], written)
+      return value
+    },
   }
 }
 
-type Work<T> = (db: WriteDb) => Promise<T>
+/** Returns whether a transaction did nothing because of others, so that it is right to do it again. */
+export const hasMetOthers = (error: unknown) =>
+  isOfOldPlan(error) || metOthers.some(code => hasCode(error, code))
 
-/** Does work in a transaction, behind what locks what it holds; if it throws, nothing of it is done. */
+/** Does works in a transaction, behind what locks what they hold; if one throws, nothing of them is done. */
 async function transact<T>(
-  { db, send }: Connection,
+  { handles, send }: Connection,
   held: Held,
-  work: Work<T>,
+  works: readonly Work<T>[],
   { writeLeft, committed }: Written,
-): Promise<T> {
+): Promise<T[]> {
   const notices: Notices = new Map()
   const left = noRows()
-  gatherNotices(db, notices)
-  gatherRows(db, left)
-  let value: T
+  const dbs = handles(works.length)
+
+  async function doOne(work: Work<T>, db: WriteDb): Promise<T> {
+    const own: Notices = new Map()
+    const ownRows = noRows()
+    gatherNotices(db, own)
+    gatherRows(db, ownRows, left)
+    const value = await work(db)
+    addNotices(notices, own)
+    addRows(left, ownRows)
+    return value
+  }
+
+  let values: T[]
   try {
     // If it fails, the next statement that is waited for fails as well.
     send('begin isolation level read committed').catch(() => {})
-    // They travel together: the server comes to the work when it has the locks.
-    const working = [lockHeld(send, held), (async () => work(db))()] as const
-    await together(working)
-    value = await working[1]
-    await writeLeft(db, left)
+    // They travel together: the server comes to the works when it has the locks.
+    const locking = lockHeld(send, held)
+    const working = works.map((work, index) => doOne(work, dbs[index]!))
+    await together([locking, ...working])
+    values = await Promise.all(working)
+    await writeLeft(dbs[0]!, left)
     const { command } = await send('commit')
     // The server undid it instead: a statement had failed whose error the work did not pass on.
     if (command !== 'COMMIT') throw new Error('the transaction was undone: a statement in it had failed')
@@ -132,7 +153,7 @@ async function transact<T>(
     throw error
   }
   committed(notices)
-  return value
+  return values
 }
 
 /**
