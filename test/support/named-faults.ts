@@ -106,7 +106,11 @@ export const namedFaults: readonly NamedFault[] = [
     "if (command === '') throw",
   ),
   ofWrite('a write that its caller splits waits for a lock', ' || !isWhole', ''),
-  ofWrite('what a write holds is not locked', '[lockHeld(send, held), ', '[lockHeld(send, {}), '),
+  ofWrite(
+    'what a write holds is not locked',
+    'const locking = lockHeld(send, held)',
+    'const locking = lockHeld(send, {})',
+  ),
   {
     what: 'a node that lives is taken for gone',
     file: 'lib/store/nodes.ts',
