@@ -1,10 +1,7 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import type { TObject } from 'typebox'
 import { type Fault, type FoundFault, type Given, invalidRequest, type Problem } from '../base/problem.ts'
-
 import { choiceInWords, nearestWord, type ValueSchema, valueInWords } from '../base/text.ts'
-
-import { synonymOf } from './synonyms.ts'
 
 interface Beside {
   /** false: the first fault of its form is enough. */
@@ -18,7 +15,7 @@ interface Beside {
  * left to who does so, unless there are other faults.
  * @throws Problem `invalid_request` with the path of each fault
  */
-export type Validate = (value: unknown, beside?: Beside) => Record<string, unknown>
+type Validate = (value: unknown, beside?: Beside) => Record<string, unknown>
 
 // The formats of the schemas are for readers; what is an address or an instant is decided in one place, core.
 // Our schemas are tried against the meta-schema by a test, and their code is run too seldom to be worth optimising.
@@ -135,4 +132,50 @@ function findUnstorable(value: unknown, path: string): Fault | undefined {
     if (fault) return fault
   }
   return undefined
+}
+
+/** What other services and libraries call a field of ours, where no spelling leads from one to the other. */
+const others: Readonly<Record<string, readonly string[]>> = {
+  text: ['body'],
+  textbody: ['body'],
+  bodytext: ['body'],
+  plain: ['body'],
+  message: ['body'],
+  content: ['body', 'content'],
+  html: ['bodyHtml'],
+  htmlbody: ['bodyHtml'],
+  recipients: ['to'],
+  recipient: ['to'],
+  title: ['subject'],
+  inreplyto: ['threadId'],
+  conversationid: ['threadId'],
+  files: ['attachments'],
+  name: ['filename', 'displayName', 'mailboxName'],
+  username: ['mailboxName'],
+  localpart: ['mailboxName'],
+  mimetype: ['contentType'],
+  type: ['contentType'],
+  webhook: ['webhookUrl'],
+  callbackurl: ['webhookUrl'],
+  scheduledat: ['sendAt'],
+  sendlater: ['sendAt'],
+  read: ['is_read'],
+  address: ['recipient', 'mailboxName'],
+  email: ['address', 'recipient'],
+  query: ['q'],
+  search: ['q'],
+  since: ['after'],
+  until: ['before'],
+  pagesize: ['limit'],
+  count: ['limit'],
+  skip: ['offset'],
+  unread: ['is_read'],
+}
+
+/** The one of `known` that somebody who wrote `name` is likely to mean, though it is written otherwise. */
+function synonymOf(name: string, known: readonly string[]): string | undefined {
+  if (name.length > 40) return undefined
+  const simple = name.toLowerCase().replaceAll(/[_-]/g, '')
+  const meant = Object.hasOwn(others, simple) ? others[simple] : undefined
+  return meant?.find(one => known.includes(one))
 }

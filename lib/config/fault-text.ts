@@ -3,7 +3,6 @@ import { nearestWord } from '../base/text.ts'
 import { allSettings, type Declaration, isGroup, settingPath, typeInWords } from './declaration.ts'
 import type { Fault } from './fault.ts'
 import { formats } from './format.ts'
-import { renamed } from './renamed.ts'
 import { tomlLine } from './toml.ts'
 
 /** Says a fault that ajv found in the operator's words: what is there, what must be there. */
@@ -116,4 +115,14 @@ function masked(text: string): string {
   const end = text.lastIndexOf('@')
   const marked = colon > 0 && colon < end ? `${text.slice(0, colon)}:…${text.slice(end)}` : text
   return marked.replaceAll(/([?&]password=)[^&#]*/g, '$1…')
+}
+
+/** What became of settings that had another name, in a sentence that goes on from the old one. */
+const renamed: ReadonlyMap<string, string> = new Map([
+  ['smtp.tls_certificate', heirOfPair('certificate')],
+  ['smtp.tls_key', heirOfPair('key')],
+])
+
+function heirOfPair(name: 'certificate' | 'key'): string {
+  return `is now ${name} in a table [[tls.certificate]]: write [[tls.certificate]], and in the lines below it certificate = "…" and key = "…"`
 }

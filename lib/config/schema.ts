@@ -1,19 +1,140 @@
 import Type from 'typebox'
+import { categories } from '../base/ids.ts'
 import type { LogLevel } from '../base/log.ts'
 import { acmeTable, tlsTable } from './certificate-tables.ts'
 import { deliveryTable } from './delivery-table.ts'
-import { dkimTable, mtaStsTable } from './domain-tables.ts'
 import { httpTable } from './http-table.ts'
 import { limitsTable, sendingTable, storageTable } from './limits-table.ts'
 import { planTable } from './plan-table.ts'
-import { postgresTable } from './postgres-table.ts'
-import { readingTable } from './reading-table.ts'
-import { retentionTable } from './retention-table.ts'
 import { s3Table } from './s3-table.ts'
 import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
-import { duration, flag, list, number, table, text } from './setting.ts'
+import { duration, flag, list, number, table, tableList, text } from './setting.ts'
 import { shareSettings } from './smtp-shares.ts'
-import { submissionTable } from './submission-table.ts'
+
+/** How long messages are kept. */
+const retentionTable = table('How long messages are kept.', {
+  rule: tableList(
+    {
+      examples: [{ category: 'spam', keep_for: '30d' }],
+      description:
+        'Rules by which messages are deleted for good when they are older than keep_for. One table for each; of those that mean a message the first one counts, and what none means is kept. What is still on its way out is kept, too. Looked at every hour; "mailboxctl message purge" does the same at once.',
+    },
+    {
+      keep_for: Type.Optional(
+        Type.String({
+          format: 'duration',
+          between: ['1h', '36500d'],
+          examples: ['30d'],
+          description: 'How long. Without it, for ever: an exception from the rules after this one.',
+        }),
+      ),
+      inbox: Type.Optional(
+        text('address', { examples: ['ann@example.com'], description: 'Messages of this inbox alone.' }),
+      ),
+      pod: Type.Optional(
+        text('name', {
+          examples: ['customer-7'],
+          description: 'Messages of this pod alone, by its id or clientId.',
+        }),
+      ),
+      category: Type.Optional(
+        Type.Enum(categories, { examples: ['spam'], description: 'Messages of this category alone.' }),
+      ),
+    },
+  ),
+})
+
+/** By which keys domains here sign. */
+const dkimTable = table('The keys that mail of domains here is signed by.', {
+  rotate_every: Type.Optional(
+    Type.String({
+      format: 'duration',
+      between: ['7d', '3650d'],
+      examples: ['180d'],
+      description:
+        'How long a domain signs by the same key. Then new ones are made and shown among its records; each is used as soon as it is found in DNS. Without it, only mailboxctl domain rotate-key does that.',
+    }),
+  ),
+})
+
+/** What domains here ask of those who send to them. */
+const mtaStsTable = table(
+  'The MTA-STS policy of domains here (RFC 8461): by it others send their mail only encrypted, and only to this server. It is served at https://mta-sts.<domain>/.well-known/mta-sts.txt by the HTTP door, for whose certificate the proxy before it cares.',
+  {
+    mode: Type.Enum(['off', 'testing', 'enforce'], {
+      default: 'off',
+      description:
+        'With "testing" others report what would have failed, with "enforce" they do not send it. The records for it are listed with those of each domain. This server must prove its hostname by a certificate that others believe.',
+    }),
+    max_age: duration(['1d', '365d'], {
+      default: '7d',
+      description: 'How long others keep the policy. To end it, set the mode to "testing" for so long first.',
+    }),
+  },
+)
+
+/** How messages that come in are read (lib/reading). */
+const readingTable = table(
+  'How messages that come in are read: in threads, so that none of them holds up or harms the rest.',
+  {
+    threads: number({
+      default: 0,
+      minimum: 0,
+      maximum: 64,
+      unit: 'threads',
+      description:
+        'The most threads that read messages; half of them are for those above 256 KiB. They start when they are needed. 0: one for each core, at least 2 and at most 8.',
+    }),
+    timeout: duration(['10ms', '10m'], {
+      default: '10s',
+      description:
+        'How long the reading of one message may take. One that takes longer, or more memory than it may, is stored, marked with parseProblems, and shown with what its header says.',
+    }),
+    memory: number({
+      default: 192 * 1024 * 1024,
+      minimum: 32 * 1024 * 1024,
+      maximum: 4 * 1024 * 1024 * 1024,
+      unit: 'bytes',
+      description: 'The memory that one thread may use for what it makes of messages, besides their bytes.',
+    }),
+  },
+)
+
+/** How the server of `database` is reached. */
+const postgresTable = table('How the PostgreSQL server of database is reached.', {
+  password_file: Type.Optional(
+    text('path', {
+      examples: ['/etc/mailboxd/postgres.password'],
+      description:
+        'The file with the password of the user in its first line, which the user of the daemon may read (mode 0640, group mailboxd); it is read at the start, and by mailboxctl also while the daemon is stopped. Without it, what the server asks for beside a password: a certificate, or the user of the socket.',
+    }),
+  ),
+  connections: number({
+    default: 10,
+    minimum: 2,
+    maximum: 100,
+    unit: 'connections',
+    description:
+      'How many connections the daemon opens. Each thread that takes mail in opens two more, the one of the search index two, one hears what other nodes say, and one keeps others from starting beside it.',
+  }),
+})
+
+/** The doors of those who send by SMTP. */
+const submissionTable = table(
+  'The doors at which clients that know SMTP alone hand mail over to be sent: the user is the address of an inbox, the password an API key that may send from it. The sizes, times and shares of [smtp] count here, too.',
+  {
+    listen: list('listener', 0, {
+      default: [],
+      local: ['127.0.0.1:2587'],
+      description:
+        'The addresses and ports of submission with STARTTLS (RFC 6409), such as "0.0.0.0:587" and "[::]:587". Nobody is let in without it.',
+    }),
+    listen_tls: list('listener', 0, {
+      default: [],
+      description: 'The same with TLS from the first byte (RFC 8314), such as "0.0.0.0:465" and "[::]:465".',
+    }),
+  },
+)
 
 const planNames = ['free', 'developer', 'pro'] as const
 

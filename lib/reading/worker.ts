@@ -11,7 +11,7 @@ import { authenticate, type Read, readHeaderAlone, readMail, readWhatCanBe } fro
 
 /**
  * A reading thread: reads the messages that it is given one after the other, while those that were read wait for DNS.
- * Whatever a message does to it (memory, time, a fault of a parser) can end it, and nothing else: lib/reading/thread.ts
+ * Whatever a message does to it (memory, time, a fault of a parser) can end it, and nothing else: lib/reading/pool.ts
  * watches from outside.
  */
 const { hostname, dns, trustedSealers, places: shared } = workerData as ThreadData

@@ -109,7 +109,7 @@ const places: Record<string, readonly string[]> = {
     'lib/courier/scanner/rspamd.ts',
     'lib/tls/acme/http.ts',
   ],
-  '@peculiar/x509': ['lib/tls/acme/signing-request.ts'],
+  '@peculiar/x509': ['lib/tls/acme/order.ts'],
   'dns-packet': ['lib/courier/encryption/'],
   ws: ['lib/http/websocket'],
   ajv: ['lib/api/validate.ts', 'lib/config/'],

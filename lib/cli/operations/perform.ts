@@ -5,17 +5,18 @@ import { type Operation, Repeated, takesRoom } from '../../api/operation.ts'
 import type { Parameter } from '../../api/parameters.ts'
 import { loadOperation } from '../../api/resources.ts'
 import type { FoundFault, Given } from '../../base/problem.ts'
+import { printable } from '../../base/text.ts'
 import type { App, Desk } from '../../core/app/app.ts'
 import { operator } from '../../core/app/caller.ts'
 import { requireRoomNow } from '../../core/app/storage.ts'
 import { readRunning } from '../../core/running.ts'
 import type { SendResult } from '../../model/send.ts'
 import type { Ctl } from '../ctl.ts'
+import { fieldsOf, tableOf } from '../output.ts'
 import { writeBytes } from '../terminal.ts'
 import { inWordsOfOptions, placesOf } from '../words-of-options.ts'
 import type { Declared } from './declared.ts'
 import type { Spoken } from './spoken.ts'
-import { textOfAnswer } from './text.ts'
 
 /** An operation that was called on the command line. */
 interface Asked {
@@ -101,4 +102,33 @@ async function validated(
   if (!schema || Object.keys(values).length === 0) return {}
   const { compileValidator } = await import('../../api/validate.ts')
   return compileValidator(schema, part)(values, others ? { others } : {})
+}
+
+/** An answer of an operation for people: a list as a table, else a line for each property, and the text of a message last. */
+function textOfAnswer(answer: unknown, columns: readonly string[] | undefined): string {
+  if (typeof answer !== 'object' || answer === null) return String(answer)
+  const { data, total } = answer as { data?: unknown; total?: number }
+  if (!Array.isArray(data)) return textOfOne(answer)
+  if (data.length === 0) return 'there is none'
+  const text = columns ? tableOf(data, columns) : data.map(textOfOne).join('\n\n')
+  return total !== undefined && total > data.length ? `${text}\n${data.length} of ${total}` : text
+}
+
+function textOfOne(row: object): string {
+  const { bodyText, bodyHtml: _html, ...shown } = row as { bodyText?: unknown; bodyHtml?: unknown }
+  const entries = Object.entries(shown)
+  const tables = entries.filter(([, value]) => isTable(value))
+  const fields = Object.fromEntries(entries.filter(([, value]) => !isTable(value)))
+  const parts = [
+    fieldsOf(fields),
+    ...tables.map(
+      ([name, rows]) => `${name}\n${tableOf(rows as object[], Object.keys((rows as object[])[0]!))}`,
+    ),
+    ...(typeof bodyText === 'string' ? [printable(bodyText)] : []),
+  ]
+  return parts.join('\n\n')
+}
+
+function isTable(value: unknown): boolean {
+  return Array.isArray(value) && typeof value[0] === 'object' && value[0] !== null
 }

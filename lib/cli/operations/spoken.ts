@@ -1,4 +1,5 @@
-import { textOfPolicy } from './policy-text.ts'
+import type { Policy } from '../../model/policy.ts'
+import { tableOf } from '../output.ts'
 import { textOfUsage } from './usage-text.ts'
 
 /** How an operation of the API is said to mailboxctl. */
@@ -108,4 +109,22 @@ export const spoken: Readonly<Record<string, Spoken>> = {
 
   getUsage: { words: 'usage show', text: textOfUsage },
   getMe: { words: 'account show' },
+}
+
+/** The sender rules of a level, for people: each direction with its mode, its rules and those of other levels. */
+function textOfPolicy(policy: Policy): string {
+  return (['inbound', 'outbound'] as const)
+    .map(direction => {
+      const { mode, effectiveMode, rules, inheritedRules } = policy[direction]
+      const rows = [
+        ...rules.map(rule => ({ ...rule, set: 'here' })),
+        ...inheritedRules.map(rule => ({ ...rule, set: 'elsewhere' })),
+      ]
+      const isListElsewhere = mode !== 'allowlist' && effectiveMode === 'allowlist'
+      const head = `${direction}: mode ${mode}${isListElsewhere ? ' (another level has an allowlist)' : ''}`
+      return rows.length > 0
+        ? `${head}\n${tableOf(rows, ['id', 'type', 'value', 'set'])}`
+        : `${head}, no rules`
+    })
+    .join('\n\n')
 }

@@ -3,7 +3,9 @@ import { takeTurns } from '../../base/concurrency.ts'
 import { FairSlots } from '../../base/fair-slots.ts'
 import { Problem, streamsPerKey } from '../../base/problem.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
+import { holdsNothing } from '../../store/dialect/held.ts'
 import { findLastEventId, listEvents } from '../../store/events.ts'
+import { type ReadScope, replaceReaders } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -11,7 +13,6 @@ import { createTally, podShare } from '../app/share.ts'
 import type { EventReader, EventSink, EventStream, StreamEnd } from '../app/stream.ts'
 import { streamPage, streamPollMs } from '../mailbox/waiters.ts'
 import { eventBodies } from './body.ts'
-import { createPresence } from './presence.ts'
 import { createEventReader, streamBatch } from './reader.ts'
 import { createEventWindow, type EventWindow, type WindowEvent } from './window.ts'
 
@@ -204,5 +205,54 @@ function onceAtATime(work: () => Promise<void>, failed: (error: unknown) => void
     } finally {
       isUnderWay = false
     }
+  }
+}
+
+/** How many different inboxes and types the readers of one node are told to the others by. */
+const readScopes = 1000
+
+/** Tells other nodes who reads the stream of events at this one. */
+interface Presence {
+  /** This is what readers take by now. */
+  set(scopes: readonly ReadScope[]): void
+}
+
+/**
+ * Rows, for who takes mail in or calls a webhook at another node asks them (`Readers.isRead`). They follow what is so within a second, and go
+ * with the start of the node. Of more than `readScopes` some are not told of: then a webhook is called that need not be.
+ */
+function createPresence({ store, nodes, log }: App): Presence {
+  if (store.dialect === 'sqlite') return { set() {} }
+  let wanted: readonly ReadScope[] = []
+  let told = ''
+  let isTelling = false
+
+  const nameOf = (holder: string) => `${holder}\n${JSON.stringify(wanted)}`
+
+  async function tell(): Promise<void> {
+    if (isTelling) return
+    isTelling = true
+    try {
+      for (let { holder } = nodes; told !== nameOf(holder); { holder } = nodes) {
+        const name = nameOf(holder)
+        const scopes = wanted
+        await store.writeHolding(holdsNothing, db => replaceReaders(db, holder, scopes))
+        told = name
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'other nodes can not be told who reads events here')
+      setTimeout(tell, streamPollMs).unref()
+    } finally {
+      isTelling = false
+    }
+  }
+
+  return {
+    set(scopes) {
+      const all = new Map(scopes.map(scope => [JSON.stringify(scope), scope]))
+      wanted = [...all.values()].slice(0, readScopes)
+      // Nobody was ever told of any.
+      if (wanted.length > 0 || told !== '') void tell()
+    },
   }
 }

@@ -2,17 +2,20 @@ import { decodeText, isSaid, markupCharset } from '../header/charset.ts'
 import type { CharsetGuess } from '../header/charset-guess.ts'
 import { type MessageFields, readFields } from '../header/fields.ts'
 import { lastField, readHeader } from '../header/header.ts'
+import { singleLine } from '../header/text.ts'
 import { isReportType, type ReportPart, reportPart } from '../report/part.ts'
 import { type BodyPart, bodyText } from '../text/body-text.ts'
 import { unflow } from '../text/flowed.ts'
-import { type Tnef, textPartsBytes } from '../tnef/tnef.ts'
+import { type PackedFile, readTnef, type Tnef, textPartsBytes } from '../tnef/tnef.ts'
 import { type AttachmentDescription, describeAttachment, isAttachment } from './attachment.ts'
-import { mayBeTnef, type OpenedAttachment, openPart } from './opened.ts'
+import { receivedFilename, typeOfFilename } from './filename.ts'
+import { isMediaType } from './media-type.ts'
 import type { Part } from './part.ts'
 import { hasSkippedLine, readPartTree, readWholeTree } from './part-tree.ts'
 import { mayBeSigned } from './signed.ts'
 import { type Conversation, readThreadIndex } from './thread-index.ts'
 import { decodedLength, decodeTransfer, isBase64Text } from './transfer-encoding.ts'
+import { mimeParts } from './uuencoded-files.ts'
 
 /** Parts of a report (a bounce, a complaint) that are read. */
 export const reportParts = 10
@@ -35,7 +38,7 @@ export interface ParsedMessage extends MessageFields {
   readonly lacksGuess: boolean
 }
 
-export interface ParsedAttachment extends AttachmentDescription {
+interface ParsedAttachment extends AttachmentDescription {
   /** Decoded. */
   readonly sizeBytes: number
 }
@@ -212,4 +215,50 @@ function attachmentsOf(root: Part): Part[] {
 /** Parts that hold no others; their depth is bounded by mimeDepth. */
 function leavesOf(part: Part): Part[] {
   return part.children.length === 0 ? [part] : part.children.flatMap(leavesOf)
+}
+
+/** An attachment with its bytes; its charset as its part says it, empty for none said. */
+interface OpenedAttachment extends AttachmentDescription {
+  readonly charset: string
+  readonly content: Buffer
+}
+
+/** The bytes of a part, without their encoding. */
+function contentOf({ raw, start, end, encoding }: Part): Buffer {
+  return decodeTransfer(raw.subarray(start, end), encoding)
+}
+
+/** Whether a part is said to be what Outlook packs attachments into, or called as that is. */
+function mayBeTnef({ contentType, filename }: Part): boolean {
+  if (contentType === 'application/ms-tnef' || contentType === 'application/vnd.ms-tnef') return true
+  return contentType === 'application/octet-stream' && /^winmail\d{0,4}\.dat$/i.test(filename ?? '')
+}
+
+/**
+ * What a part that is an attachment brings: the files that are packed into it (TNEF), or itself; itself behind them when not all of
+ * it could be read.
+ * @param before how many attachments stand before it
+ */
+function openPart(
+  part: Part,
+  before: number,
+): { readonly attachments: readonly OpenedAttachment[]; readonly tnef: Tnef | undefined } {
+  const content = contentOf(part)
+  const tnef = mayBeTnef(part) ? readTnef(content, mimeParts - before) : undefined
+  const files = (tnef?.files ?? []).map((file, at) => openFile(file, before + at + 1))
+  if (tnef?.isWhole && files.length > 0) return { attachments: files, tnef }
+  const itself = describeAttachment(part, before + files.length + 1)
+  return { attachments: [...files, { ...itself, charset: part.charset, content }], tnef }
+}
+
+function openFile({ name, contentType: said = '', contentId, content }: PackedFile, number: number) {
+  const contentType = isMediaType(said) && said !== 'application/octet-stream' ? said : typeOfFilename(name)
+  return {
+    filename: receivedFilename(name, contentType, number),
+    contentType,
+    contentId: contentId === undefined ? null : singleLine(contentId),
+    isInline: contentId !== undefined,
+    charset: '',
+    content,
+  }
 }
