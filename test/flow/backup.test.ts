@@ -144,8 +144,9 @@ t.test(
     truncateSync(left, statSync(left).size - 20)
     t.match(await ctl('--data', join(dir, 'place'), 'restore', left), {
       code: 1,
+      // What stands before the reason depends on how much was written.
       stderr:
-        /one\.tar\.zst\.unfinished: the archive is cut off, its end is missing: copy it again, or take another/,
+        /one\.tar\.zst\.unfinished.*: the archive is cut off, its end is missing: copy it again, or take another/,
     })
     const other = await daemon.ctlResult('backup', join(dir, 'two.tar.zst'))
     t.match(other, {
