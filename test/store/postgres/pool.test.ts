@@ -111,7 +111,8 @@ t.test(
       t.not((await again.send('select pg_backend_pid() as pid')).rows[0]!.pid, rows[0]!.pid)
       again.release()
     }
-    t.equal(failed.length, 2)
+    // Once at least for each of the two: what travelled with a commit fails as well.
+    t.ok(failed.length >= 2, `${failed.length}`)
   },
 )
 
