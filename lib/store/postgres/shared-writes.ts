@@ -96,7 +96,7 @@ export function createSharedWrites(
       const isOver = error instanceof StorageUnreachable || isAlone
       for (const { held, work, resolve, reject } of batch) {
         if (isOver) reject(error)
-        else void write(() => held, work, written).then(resolve, reject)
+        else void write(() => held, work, written, 1).then(resolve, reject)
       }
     }
   }

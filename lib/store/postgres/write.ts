@@ -16,8 +16,8 @@ const postgresLockTryMs = 400
 const postgresConflictMs = 128
 type Work<T> = (db: WriteDb) => Promise<T>
 
-/** How often a write that met another one is tried again. Most were tried with others before. */
-const retries = 4
+/** How often a write that met another one is tried again. */
+const retries = 5
 
 /**
  * Codes of the server by which a transaction did nothing because of others, so that it is right to do it again:
@@ -41,12 +41,13 @@ export interface Writes {
    */
   writeTogether(held: Held, works: readonly Work<unknown>[], written: Written): Promise<unknown[]>
   /**
-   * Does `work` in a transaction of its own, READ COMMITTED, behind what locks what it holds. It is done again, a few times, if it met
+   * Does `work` in a transaction of its own, READ COMMITTED, behind what locks what it holds. It is done again, up to five times, if it met
    * others.
    * @param held asked each time that it begins
+   * @param tried how often it was done before, with others
    * @throws StorageContended if it met others each time
    */
-  write<T>(held: () => Held, work: (db: WriteDb) => Promise<T>, written: Written): Promise<T>
+  write<T>(held: () => Held, work: Work<T>, written: Written, tried?: number): Promise<T>
   /**
    * Does `work` in a transaction, unless one with this lock is under way anywhere: then it returns undefined, and nothing is done.
    * @param lock the number of an advisory lock
@@ -79,8 +80,8 @@ export function createWrites(take: () => Promise<Connection>, most: number): Wri
   return {
     writeTogether: (held, works, written) =>
       writeOnce(() => ({ ...held, isDivisible: true }), works, written),
-    async write(held, work, written) {
-      for (let tried = 0; ; tried++) {
+    async write(held, work, written, before = 0) {
+      for (let tried = before; ; tried++) {
         let isWhole = true
         const asked = () => {
           const now = held()
