@@ -22,7 +22,7 @@ import { startClockWatch } from './queue/clock-watch.ts'
 import type { PassedSockets } from './systemd.ts'
 import { startUpkeep } from './upkeep.ts'
 
-/** How often is looked whether nothing is done, so that what was needed for work is given back. */
+/** How often the process checks whether it is idle, to give back the memory that work needed. */
 const idleHeapLookMs = 10_000
 /** After so many such looks it is done again: threads that a burst had started have ended, and what is done each hour has left something. */
 const idleHeapAgainLooks = 6

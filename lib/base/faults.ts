@@ -2,7 +2,7 @@ import { existsSync, statfsSync } from 'node:fs'
 import { forbiddenOf, tellForbidden } from './file-permissions.ts'
 import { printableLine } from './text.ts'
 
-/** How long is rested after a fault of the database before the next attempt. */
+/** The pause after a fault of the database before the next attempt. */
 export const postgresAgainMs = 500
 
 /**

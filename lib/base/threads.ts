@@ -297,7 +297,7 @@ interface HeapParts {
   readonly collect: () => void
 }
 
-/** When is looked whether nothing is done. */
+/** When the process checks whether it is idle. */
 interface IdleLooks {
   readonly lookMs: number
   /** It is collected anew after each so many looks that found nothing done: threads end later than the work, and what is done each hour is no work. */

@@ -15,7 +15,7 @@ import { createSessions, type SessionBounds } from './sessions.ts'
 import { createShares } from './shares.ts'
 import { canHandOver, createThreads } from './threads.ts'
 
-/** How often is looked for such sessions. */
+/** The time between two searches for such sessions. */
 export const smtpRoomMs = 1_000
 /** Of all places the share that is asked for at a time where nobody is idle. */
 const smtpRoomShare = 0.01

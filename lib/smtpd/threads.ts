@@ -6,7 +6,7 @@ import type { DoorCalls, DoorThread, DoorThreadParts } from './door-thread.ts'
 import { inOrder } from './give-way.ts'
 import type { SessionBounds, Sessions } from './sessions.ts'
 
-/** How often is looked for that in this time. */
+/** How often in this time the main thread checks for that. */
 export const smtpThreadLooks = 4
 /** When one that could not start is started again. */
 const smtpThreadRestartMs = 10_000

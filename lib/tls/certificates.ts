@@ -5,7 +5,7 @@ import { type CertificateSet, createCertificateSet } from './certificate-set.ts'
 import { CertificateFault, type Finding, findOutOfTime, type Pair, type PairPaths, readPair } from './pair.ts'
 import { readSelfSigned, selfSignedPath, writeSelfSigned } from './self-signed.ts'
 
-/** How often is looked whether the files of a certificate have changed. */
+/** The time between two checks of the files of a certificate. */
 const certificatePollMs = 60_000
 
 export interface CertificatesParts {

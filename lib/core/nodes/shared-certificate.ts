@@ -13,7 +13,7 @@ import { notice } from '../../store/dialect/notices.ts'
 import type { Store } from '../../store/open.ts'
 import type { Nodes } from './nodes.ts'
 
-/** How long is rested between two looks for challenges of other nodes. */
+/** The pause between two queries for challenges of other nodes. */
 const acmeAnswerRestMs = 50
 /** How long a challenge is kept. */
 const acmeChallengeMs = 86_400_000

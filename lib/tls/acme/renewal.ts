@@ -17,7 +17,7 @@ import { readStanding, type Standing, standingPath, writeStanding } from './stan
 
 /** The gaps after failed orders, until the last for as long as it takes; and the longest that a CA may ask for. */
 const acmeGapsMs = [600_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000] as const
-/** How often is looked whether a name has got its first address. */
+/** The time between two questions to DNS for the first address of a name. */
 const acmeAddressMs = 30_000
 /** Failed orders after which a name waits like any other (Let's Encrypt allows five an hour). */
 const acmeEarlyOrders = 3
